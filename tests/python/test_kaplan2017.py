@@ -3,6 +3,7 @@ main result."""
 
 import csv
 import itertools
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,9 @@ from odonata.study.findings import judge
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
 from studies import by_values, part_of
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs" / "studies"))
+import kaplan2017_author_runs as author_runs
 
 STUDY = LIBRARY / "kaplan2017.toml"
 SST = Path(__file__).parents[3] / "shared" / "reference" / "sst-dragonfly-72-alltoall.csv"
@@ -125,7 +129,7 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
     """
     only = (
         f"pattern == 'all-to-all' and message == '100 kB' and alpha == 0.5 and model == 'SST'"
-        f" and arrangement == '{arrangement}' and routing == '{routing}'"
+        f" and arrangement == '{arrangement}' and routing == '{routing}' and crossbar == 'harness'"
     )
     study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
     (point,) = Sweep(study).points
@@ -138,6 +142,19 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
         }
     ours = result.summary_dict["jobs"][0]["run_time_ps"] / 1e6
     assert ours == pytest.approx(known[arrangement, routing], rel=0.05)
+
+
+def test_run_times_that_the_authors_left_are_met_as_the_page_says() -> None:
+    found = author_runs.kept()
+    assert author_runs.table(found) in author_runs.PAGE.read_text(encoding="utf-8")
+    for alpha, ours in found.items():
+        for our, their in zip(ours, author_runs.AUTHORS[alpha], strict=True):
+            assert our == pytest.approx(their, rel=0.07), alpha
+    # Simulated is the study's own model, on the machine of the outputs.
+    run = author_runs.scenario(4).to_dict()
+    assert run["network"]["router"]["crossbar"] == 1
+    assert run["network"]["links"]["global"]["bandwidth"] == "4 GB/s"
+    assert run["job"][0]["ranks_per_node"] * run["job"][0]["nodes"] == 272
 
 
 def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> None:
@@ -158,6 +175,57 @@ def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> Non
         seen.add((point.axes["pattern"], point.axes["iterations"]))
     assert {("bisection", "ten"), ("bisection", "50"), ("stencil", "ten")} <= seen
     assert ("two stencils", "50") in seen
+
+
+def test_the_papers_crossbar_is_as_fast_as_all_links_of_a_router_together() -> None:
+    """Section III-B; the harness has that of the medium machine at α = 4 in a comment, 17 GB/s."""
+    only = "crossbar == 'paper' and routing == 'minimal' and arrangement == 'circulant'"
+    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    seen = {}
+    for point in Sweep(study).points:
+        network = point.scenario.model_dump()["network"]
+        alpha = float(str(point.axes["alpha"]))
+        total = network["p"] + network["a"] - 1 + network["h"] * alpha
+        crossbar = network["router"]["crossbar"]
+        assert crossbar * max(1, alpha) == pytest.approx(total, rel=1e-4), point.name
+        seen[point.axes["machine"], alpha] = total
+    assert seen["medium", 4] == 17
+    assert {alpha for machine, alpha in seen if machine == "small"} == {n / 2 for n in range(1, 9)}
+
+
+def test_the_harness_halves_are_minimum_cuts_but_for_circulant() -> None:
+    """Node lists of `get_best_cut_nodeList`, for what they are compared at."""
+    study = part_of(StudyFile.from_file(STUDY), "halves == 'harness'")
+    points = Sweep(study.model_copy(update={"repetitions": 1})).points
+    widths = {}
+    for point in points:
+        nodes = point.scenario.job[0].placement
+        assert isinstance(nodes, list)
+        assert sorted(nodes) == list(range(72))
+        arrangement, alpha = str(point.axes["arrangement"]), float(str(point.axes["alpha"]))
+        first = {node // 2 for node in nodes[:36]}
+        widths[arrangement, alpha] = cut(arrangement, alpha, first)
+    expected = {(name, alpha): MINIMA[name](alpha) for name in MINIMA for alpha in (2.0, 2.5)}
+    # 44 and 51 in place of 32 and 35.
+    expected |= {("circulant", alpha): 16 + 14 * alpha for alpha in (2.0, 2.5)}
+    assert widths == pytest.approx(expected)
+
+
+def test_the_mapping_of_the_harness_is_compared_with_all_else_alike() -> None:
+    study = part_of(StudyFile.from_file(STUDY), "mapping in ['paper', 'harness'] and alpha == 4")
+    points = Sweep(study.model_copy(update={"repetitions": 1})).points
+    mappings = {"paper": "graph-bisection", "harness": "random-clusters"}
+    found: dict[str, dict[tuple[object, ...], object]] = {name: {} for name in mappings}
+    for point in points:
+        written = point.scenario.model_dump()
+        assert {job.pop("mapping") for job in written["job"]} == {
+            mappings[str(point.axes["mapping"])]
+        }
+        place = tuple(value for name, value in point.axes.items() if name != "mapping")
+        found[str(point.axes["mapping"])][place] = written
+    # Every point of the harness' mapping has its counterpart.
+    assert found["harness"].items() <= found["paper"].items()
+    assert len(found["harness"]) == 6
 
 
 @pytest.mark.usefixtures("simulated_here")
