@@ -147,9 +147,8 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
 def test_run_times_that_the_authors_left_are_met_as_the_page_says() -> None:
     found = author_runs.kept()
     assert author_runs.table(found) in author_runs.PAGE.read_text(encoding="utf-8")
-    for alpha, ours in found.items():
-        for our, their in zip(ours, author_runs.AUTHORS[alpha], strict=True):
-            assert our == pytest.approx(their, rel=0.07), alpha
+    for alpha, (_, end_s) in found.items():
+        assert end_s == pytest.approx(author_runs.AUTHORS[alpha][1], rel=0.05), alpha
     # Simulated is the study's own model, on the machine of the outputs.
     run = author_runs.scenario(4).to_dict()
     assert run["network"]["router"]["crossbar"] == 1
