@@ -98,16 +98,24 @@ def keep(found: dict[float, tuple[float, float]]) -> None:
 def table(found: dict[float, tuple[float, float]]) -> str:
     """Theirs and ours, as Markdown; an α that was not simulated has only theirs."""
     rows = []
+    off: tuple[list[float], list[float]] = ([], [])
     for alpha, theirs in AUTHORS.items():
         ours = found.get(alpha)
         cells = [f"{alpha:g}"]
         for number, their in enumerate(theirs):
-            our = f"{ours[number]:.2f}" if ours else "–"
-            off = f"{100 * (ours[number] / their - 1):+.1f} %" if ours else "–"
-            cells += [f"{their:.2f}", our, off.replace("-", "−")]
+            cells += [f"{their:.2f}", "–", "–"]
+            if ours is not None:
+                off[number].append(100 * (ours[number] / their - 1))
+                cells[-2:] = [f"{ours[number]:.2f}", f"{_signed(off[number][-1])} %"]
         rows.append(cells)
     header = ("α", "rank 0, s: SST", "ours", "difference", "all, s: SST", "ours", "difference")
-    return markdown(header, rows, labels=0)
+    first, every = (f"{_signed(min(one))} to {_signed(max(one))} %" for one in off)
+    summary = f"All ranks together differ by {every} from SST's, rank 0 by {first}."
+    return f"{markdown(header, rows, labels=0)}\n\n{summary}"
+
+
+def _signed(percent: float) -> str:
+    return f"{percent:+.1f}".replace("-", "−")
 
 
 def main() -> None:
