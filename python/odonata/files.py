@@ -11,7 +11,7 @@ import functools
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -187,6 +187,15 @@ def _essence(form: Any, contents: Mapping[str, str]) -> Any:
 def fingerprint_of(scenario: Scenario) -> str:
     """SHA-256 of all that a run's result depends on, whatever machine and directory it is in."""
     return _hash(essence(scenario))
+
+
+def fingerprints_of(scenario: Scenario, seeds: Iterable[int]) -> list[str]:
+    """That of a scenario with each of several seeds, as :func:`fingerprint_of`.
+
+    Most of the time goes into the form that they share.
+    """
+    form = essence(scenario)
+    return [_hash(form | {"seed": seed}) for seed in seeds]
 
 
 def _hash(what: Any) -> str:

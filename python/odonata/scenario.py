@@ -65,6 +65,8 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 
+#: The highest seed.
+MOST_SEED = 2**63 - 1
 #: In the place of a network that a scenario with a schedule need not have.
 _NO_NETWORK = object()
 
@@ -98,7 +100,7 @@ class Scenario(Table):
 
     title: str = ""
     """Title, for people."""
-    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] = 1
+    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
     """Seed of every random choice; equal seeds give equal results, bit for bit."""
     network: Annotated[Network, WrapValidator(_or_none)]
     """What is wired, and how packets are routed on it. May be left out with `[schedule]`."""
@@ -315,6 +317,21 @@ class Scenario(Table):
             raise with_lines(found, source.text, but=source.changed) from None
         scenario._source = source
         return scenario
+
+    def with_seed(self, seed: int) -> Self:
+        """A copy with another seed.
+
+        As [`with_set`][odonata.scenario.Scenario.with_set] makes one, but at once, as nothing else
+        is checked again.
+
+        Raises:
+            ScenarioError: If it is negative or above 2⁶³ − 1.
+        """
+        if not 0 <= seed <= MOST_SEED:
+            return self.with_set({"seed": seed})
+        copy = self.model_copy(update={"seed": seed})
+        copy._source = _Source(self._source.text, (*self._source.changed, "seed"))
+        return copy
 
     def error(self, problems: Sequence[Problem]) -> ScenarioError:
         """What is wrong with the scenario, with the lines of its file."""

@@ -15,7 +15,15 @@ from pydantic import BaseModel
 from odonata import _engine
 from odonata.checkpoint import Checkpoint
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
-from odonata.files import difference, fingerprint_of, marker, missing_files, named_files, words
+from odonata.files import (
+    difference,
+    fingerprint_of,
+    fingerprints_of,
+    marker,
+    missing_files,
+    named_files,
+    words,
+)
 from odonata.model import described_fields
 from odonata.motif import PhaseFile
 from odonata.scenario import Scenario
@@ -343,6 +351,18 @@ def test_fingerprints_of_scenarios_without_files_are_those_of_always(tmp_path: P
     other = Scenario.from_dict({**one.to_dict(), "title": "other"}, directory=tmp_path / "x")
     assert fingerprint_of(one) == fingerprint_of(other.with_set(["simulation.threads=3"]))
     assert fingerprint_of(one) != fingerprint_of(one.with_set(["seed=2"]))
+
+
+def test_of_seeds_and_what_has_them_is_known_at_once(tmp_path: Path) -> None:
+    """Nothing but the seed may differ in what the engine gets, of runs and of schedules."""
+    seeds = [0, 1, 7, 2**63 - 1]
+    for number, make in enumerate([*CASES.values(), *ASIDE.values()]):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        scenario, _ = make(folder)
+        slowly = [scenario.with_set({"seed": seed}) for seed in seeds]
+        assert fingerprints_of(scenario, seeds) == [fingerprint_of(one) for one in slowly]
+        assert [scenario.with_seed(seed) for seed in seeds] == slowly
 
 
 # --- Who simulates again ------------------------------------------------------------------

@@ -237,6 +237,18 @@ def test_changes_from_code_keep_their_types_and_the_original() -> None:
     assert original.network.links.terminal.bandwidth == Rate("1 GB/s")  # type: ignore[union-attr]
 
 
+def test_another_seed_is_as_a_changed_key() -> None:
+    original = Scenario.from_toml(TWO_STENCILS)
+    again, slowly = original.with_seed(7), original.with_set({"seed": 7})
+    assert (original.seed, again.seed) == (1, 7)
+    assert again == slowly
+    assert again.to_toml() == slowly.to_toml() != original.to_toml()
+    assert again.without_defaults() == slowly.without_defaults()
+    assert again.directory == original.directory
+    with pytest.raises(ScenarioError, match="seed"):
+        original.with_seed(2**63)
+
+
 @pytest.mark.parametrize(
     ("change", "path", "words"),
     [

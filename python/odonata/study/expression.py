@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ _ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Gt: operator.gt,
     ast.GtE: operator.ge,
 }
+#: The value of a part of a condition, by the values of its names.
+_Term = Callable[[Mapping[str, Any]], Any]
 _CONSTANTS = {"none": None, "true": True, "false": False}
 
 
@@ -66,20 +68,21 @@ class Condition:
     def __init__(self, text: str, names: Collection[str]) -> None:
         self.text = text
         try:
-            self._tree: ast.expr = ast.parse(text.strip(), mode="eval").body
+            tree = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError) as error:
             where = f" at column {error.offset}" if isinstance(error, SyntaxError) else ""
             raise ConditionError(f"{text!r}, no condition{where}", ALLOWED) from None
         #: Names that it uses.
-        self.names: frozenset[str] = frozenset(_check(self._tree, frozenset(names)))
+        self.names: frozenset[str] = frozenset(_check(tree, frozenset(names)))
+        self._term = _term(tree)
 
     def holds(self, values: Mapping[str, Any]) -> bool:
         """Whether it is true of single values; one that is absent equals only ``none``."""
-        return bool(_value(self._tree, values))
+        return bool(self._term(values))
 
     def fails(self, values: Mapping[str, Any]) -> bool:
         """Whether it is false whatever the names are that `values` lacks."""
-        found = _value(self._tree, values)
+        found = self._term(values)
         return found is not _UNKNOWN and not found
 
     def mask(self, columns: Mapping[str, Any], rows: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -89,7 +92,7 @@ class Condition:
             columns: Arrays of one length, by name.
             rows: That length.
         """
-        return np.broadcast_to(np.asarray(_value(self._tree, columns), dtype=bool), rows)
+        return np.broadcast_to(np.asarray(self._term(columns), dtype=bool), rows)
 
 
 def _check(node: ast.expr, names: frozenset[str]) -> set[str]:
@@ -133,46 +136,81 @@ def _check(node: ast.expr, names: frozenset[str]) -> set[str]:
     return {name for part in below for name in _check(part, names)}
 
 
-def _value(node: ast.expr, values: Mapping[str, Any]) -> Any:
-    """Of single values or of columns; of names without a value `_UNKNOWN`, as in Kleene's logic."""
+def _term(node: ast.expr) -> _Term:
+    """A part of a condition as a function of single values or of columns.
+
+    Of names without a value it is `_UNKNOWN`, as in Kleene's logic.
+    """
     match node:
         case ast.Name(id=name):
-            return _CONSTANTS[name] if name in _CONSTANTS else values.get(name, _UNKNOWN)
+            if name in _CONSTANTS:
+                return _always(_CONSTANTS[name])
+            return lambda values: values.get(name, _UNKNOWN)
         case ast.Constant(value=value):
-            return value
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, values)
+            return _always(value)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+            return _always(-value)
         case ast.UnaryOp(operand=operand):
-            return _not(_value(operand, values))
+            term = _term(operand)
+            return lambda values: _not(term(values))
         case ast.BoolOp(op=junction, values=parts):
-            decided = isinstance(junction, ast.Or)
-            result: Any = not decided
-            for part in parts:
-                value = _value(part, values)
-                # Most of many combinations fail at the first of many parts.
-                if isinstance(value, (bool, np.bool_)) and bool(value) is decided:
-                    return decided
-                if value is _UNKNOWN or result is _UNKNOWN:
-                    result = _UNKNOWN
-                elif decided:
-                    result = np.logical_or(result, value)
-                else:
-                    result = _and(result, value)
-            return result
+            return _joined([_term(part) for part in parts], isinstance(junction, ast.Or))
         case ast.List(elts=elements) | ast.Tuple(elts=elements):
-            found = [_value(element, values) for element in elements]
-            return _UNKNOWN if _UNKNOWN in found else found
-        case ast.Compare(left=left, ops=operators, comparators=right):
-            result = True
-            here = _value(left, values)
-            for sign, operand in zip(operators, right, strict=True):
-                there = _value(operand, values)
-                if here is _UNKNOWN or there is _UNKNOWN:
-                    return _UNKNOWN
-                result = _and(result, _compare(sign, here, there))
-                here = there
-            return result
+            return _listed([_term(element) for element in elements])
+        case ast.Compare(left=left, ops=signs, comparators=right):
+            return _compared([_term(part) for part in (left, *right)], signs)
     raise AssertionError("an expression that was checked")
+
+
+def _always(value: Any) -> _Term:
+    return lambda values: value
+
+
+def _joined(parts: Sequence[_Term], decided: bool) -> _Term:
+    """Parts joined by `or` (decided by one that is true) or `and` (by one that is false)."""
+
+    def term(values: Mapping[str, Any]) -> Any:
+        result: Any = not decided
+        for part in parts:
+            value = part(values)
+            # Most of many combinations fail at the first of many parts.
+            if isinstance(value, (bool, np.bool_)) and bool(value) is decided:
+                return decided
+            if value is _UNKNOWN or result is _UNKNOWN:
+                result = _UNKNOWN
+            elif decided:
+                result = np.logical_or(result, value)
+            else:
+                result = _and(result, value)
+        return result
+
+    return term
+
+
+def _listed(elements: Sequence[_Term]) -> _Term:
+    def term(values: Mapping[str, Any]) -> Any:
+        found = [element(values) for element in elements]
+        return _UNKNOWN if _UNKNOWN in found else found
+
+    return term
+
+
+def _compared(parts: Sequence[_Term], signs: Sequence[ast.cmpop]) -> _Term:
+    first, *others = parts
+    steps = list(zip(signs, others, strict=True))
+
+    def term(values: Mapping[str, Any]) -> Any:
+        result: Any = True
+        here = first(values)
+        for sign, other in steps:
+            there = other(values)
+            if here is _UNKNOWN or there is _UNKNOWN:
+                return _UNKNOWN
+            result = _and(result, _compare(sign, here, there))
+            here = there
+        return result
+
+    return term
 
 
 def _and(left: Any, right: Any) -> Any:

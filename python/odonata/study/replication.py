@@ -80,7 +80,7 @@ def _replicate(
     points = [
         Point(
             f"seed-{seed}",
-            scenario.with_set({"seed": seed}),
+            scenario.with_seed(seed),
             partial(_save, directory / f"seed-{seed}"),
         )
         for seed in range(scenario.seed, scenario.seed + count)

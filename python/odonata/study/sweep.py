@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from odonata.errors import Problem, ScenarioError
-from odonata.files import fingerprint_of, missing_files
+from odonata.files import fingerprints_of, missing_files
 from odonata.plug_ins import find
 from odonata.scenario import Scenario, set_key
 from odonata.study.cost import packet_hops
@@ -157,16 +157,11 @@ class Sweep:
             scenario = self._checked(data, origin, axes)
             self._check_measures(scenario)
             hops = packet_hops(scenario)
-            for seed in self._seeds(scenario.seed, min(repetitions, most or repetitions)):
-                repeated = scenario if seed == scenario.seed else scenario.with_set({"seed": seed})
+            seeds = self._seeds(scenario.seed, min(repetitions, most or repetitions))
+            for seed, fingerprint in zip(seeds, fingerprints_of(scenario, seeds), strict=True):
                 points.append(
                     SweepPoint(
-                        len(points),
-                        axes,
-                        repeated,
-                        fingerprint_of(repeated),
-                        measures,
-                        hops,
+                        len(points), axes, scenario.with_seed(seed), fingerprint, measures, hops
                     )
                 )
         if not points:
@@ -196,7 +191,13 @@ class Sweep:
             if tried > MOST_TRIED:
                 self._too_many(f"{MOST_TRIED:,} combinations and beginnings of combinations to try")
             # As soon as a condition fails, so do all combinations with the same beginning.
-            if any(condition.fails(axes) for condition in wanted):
+            # Of those that do not have the last name, it is known that they do not fail.
+            last = self.axes[number - 1] if number else None
+            if any(
+                condition.fails(axes)
+                for condition in wanted
+                if last is None or last in condition.names
+            ):
                 return
             if number == len(self._settings):
                 yield tuple(choice), dict(axes)
