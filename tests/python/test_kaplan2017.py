@@ -3,6 +3,7 @@ main result."""
 
 import csv
 import itertools
+import re
 import sys
 from pathlib import Path
 
@@ -223,6 +224,19 @@ def test_the_mapping_of_the_harness_is_compared_with_all_else_alike() -> None:
     # Every point of the harness' mapping has its counterpart.
     assert found["harness"].items() <= found["paper"].items()
     assert len(found["harness"]) == 6
+
+
+def test_findings_are_referred_to_by_the_numbers_that_they_have() -> None:
+    claims = [finding.claim for finding in StudyFile.from_file(STUDY).finding]
+    referring = [found for claim in claims if (found := re.search(r"finding (\d+): (.+)", claim))]
+    assert len(referring) > 50
+    for found in referring:
+        assert claims[int(found[1]) - 1].casefold() == found[2].casefold()
+    design = StudyFile.from_file(LIBRARY / "dragonfly-design.toml")
+    (repeated,) = (text for text in design.lacking if "findings" in text)
+    two, ten = re.findall(r"findings (\d+) and (\d+)", repeated)[0]
+    assert claims[int(two) - 1].startswith("Two iterations, finding 17")
+    assert claims[int(ten) - 1].startswith("Crossbar of the harness, finding 17")
 
 
 @pytest.mark.usefixtures("simulated_here")
