@@ -32,6 +32,7 @@ from odonata.model import (
     described,
     is_list,
     is_number,
+    is_rate,
     is_size,
     is_table,
     is_text,
@@ -538,12 +539,13 @@ def _annotation(key: Key) -> str:
     if key["words"] and key["kind"] == "text":
         # Rules say which texts.
         return kind
+    if key["number"] is not None:
+        union = _or_number(key, kind)
+        return union if key["words"] else f"{union} | None"
     if key["words"]:
         return _or_word(key, kind)
     if key["short"] is not None:
         return _or_short(key, kind)
-    if key["share_key"] is not None:
-        return f"{_or_share(key, kind)} | None"
     return f"{kind} | None" if key["optional"] else kind
 
 
@@ -622,14 +624,24 @@ def _or_word(key: Key, kind: str) -> str:
     )
 
 
-def _or_share(key: Key, kind: str) -> str:
-    """A union of a size and a share."""
-    called, share = _text(key["called"]), '"a number from 0 to 1"'
-    number = "Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]"
-    return (
-        f"Annotated[Annotated[{kind}, Tag(tag({called}))] | Annotated[{number}, Tag(tag({share}))],"
-        f" by_form({{{called}: is_size, {share}: is_number}})]"
-    )
+def _or_number(key: Key, kind: str) -> str:
+    """A union of words, if there are any, a quantity, and a plain number."""
+    number = key["number"]
+    limits = [("ge", number["least"]), ("le", number["most"])]
+    ends = "".join(f"{name}={_number(end, 'number')}, " for name, end in limits if end is not None)
+    quantity = QUANTITIES[key["kind"]["quantity"]]
+    forms = {
+        key["called"]: (kind, {Size: "is_size", Rate: "is_rate"}[quantity]),
+        number["called"]: (f"Annotated[float, Field({ends}allow_inf_nan=False)]", "is_number"),
+    }
+    if key["words"]:
+        given = [_text(word) for word, _ in key["words"]]
+        word = (f"Literal[{', '.join(given)}]", f"is_word({', '.join(given)})")
+        forms = {", ".join(given): word, **forms}
+    names = {name: repr(name) if '"' in name else _text(name) for name in forms}
+    members = [f"Annotated[{form}, Tag(tag({names[n]}))]" for n, (form, _) in forms.items()]
+    tests = ", ".join(f"{names[n]}: {test}" for n, (_, test) in forms.items())
+    return f"Annotated[{' | '.join(members)}, by_form({{{tests}}})]"
 
 
 def _default(key: Key) -> str:

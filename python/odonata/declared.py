@@ -21,6 +21,7 @@ from odonata.model import (
     described,
     is_list,
     is_number,
+    is_rate,
     is_size,
     is_table,
     is_text,
@@ -51,9 +52,10 @@ class Router(Table):
     """Whether a packet may leave before all of it has arrived."""
     flit: Annotated[Size, between(Size("1 B"))] = Size("32 B")
     """With cut-through: bytes that must have arrived before a packet is routed."""
-    crossbar: Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_text, "a speed-up": is_number})] = "ideal"
-    """The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
-    multiple of the fastest link of the router, at least 1."""
+    crossbar: Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))], Tag(tag("a bandwidth"))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_word("ideal"), "a bandwidth": is_rate, "a speed-up": is_number})] = "ideal"
+    """The switch inside the router: `ideal` (never a bottleneck), or how fast each of its ports
+    is: a bandwidth, no lower than that of any link (as SST's `xbar_bw`), or a multiple of
+    the fastest link of the router, at least 1 (BookSim's `internal_speedup`)."""
     output_buffer: Annotated[Size, between(Size("1 B"))] | None = None
     """With a bounded crossbar: output buffer per virtual channel. Default: two packets. With
     an ideal crossbar and `credit_use = "crossbar"`: how much an output to a node holds per

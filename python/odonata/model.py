@@ -293,6 +293,11 @@ def is_size(value: Any) -> bool:
     return is_text(value) or isinstance(value, Size)
 
 
+def is_rate(value: Any) -> bool:
+    """Whether a value is the text of a bandwidth, or one that has been read."""
+    return isinstance(value, Rate) or (is_text(value) and any(map(str.isdigit, value)))
+
+
 def is_word(*words: str) -> Callable[[Any], bool]:
     """Whether a value is one of some words."""
     return lambda value: isinstance(value, str) and value.strip() in words

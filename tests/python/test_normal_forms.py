@@ -148,6 +148,7 @@ TABLES: dict[str, list[dict[str, Any]]] = {
         {"switching": "store-and-forward", "arbitration": "oldest-first"},
         {"crossbar": 1.5, "output_buffer": "16 KiB"},
         {"crossbar": 2, "credit_use": "crossbar", "occupancy": "requests"},
+        {"crossbar": "17 GB/s", "output_buffer": "14 kB"},
     ],
     "network.nic": [
         {"injection": "fifo"},

@@ -35,6 +35,19 @@ def raw(what: Scenario) -> dict[str, dict[str, object]]:
     return _engine.run(what.normalised_json())
 
 
+def test_a_crossbar_has_a_speed_up_or_the_bandwidth_that_this_makes() -> None:
+    as_fast = {f"network.links.{kind}.bandwidth": "4 GB/s" for kind in ("terminal", "local")}
+    slower = {"network.links.global.bandwidth": "2.5 GB/s"}
+
+    def end_ps(crossbar: object) -> object:
+        what = scenario(**as_fast, **slower, **{"network.router.crossbar": crossbar})
+        return raw(what)["meta"]["end_ps"]
+
+    assert end_ps(1.5) == end_ps("6 GB/s") != end_ps("4 GB/s") == end_ps(1)
+    with pytest.raises(ScenarioError, match=r"router\.crossbar.*2\.5 GB/s.*4 GB/s.*links"):
+        run(scenario(**as_fast, **slower, **{"network.router.crossbar": "2.5 GB/s"}))
+
+
 def test_what_a_closed_loop_job_sends_arrives() -> None:
     found = raw(scenario())
     meta, jobs = found["meta"], found["jobs"]

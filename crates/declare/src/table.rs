@@ -55,7 +55,7 @@ pub struct KeyDeclaration {
     pub fewest_entries: Option<usize>,
     /// Largest number of entries of a list.
     pub most_entries: Option<usize>,
-    /// What the values are called in messages, where there is a word or a share as well.
+    /// What the values are called in messages, where there is a word or a plain number as well.
     pub called: Option<&'static str>,
     /// Words in place of a value, and what each is in the engine's form.
     pub words: Vec<(&'static str, Value)>,
@@ -65,8 +65,8 @@ pub struct KeyDeclaration {
     pub instead_of: Option<&'static str>,
     /// Key of the engine's form that says whether it is a word.
     pub word_key: Option<&'static str>,
-    /// Key of the engine's form that has the value where it is a share, 0 to 1, instead.
-    pub share_key: Option<&'static str>,
+    /// Of a quantity: the plain numbers that may stand in its place.
+    pub number: Option<OrNumber>,
     /// Whether it may be nothing.
     pub optional: bool,
     /// Whether it must be given.
@@ -97,7 +97,7 @@ impl KeyDeclaration {
             short: None,
             instead_of: None,
             word_key: None,
-            share_key: None,
+            number: None,
             optional: false,
             needed: false,
             default: Value::Null,
@@ -209,8 +209,8 @@ pub struct Notes {
     pub words: &'static [(&'static str, Word)],
     /// See [`KeyDeclaration::word_key`].
     pub word_key: Option<&'static str>,
-    /// See [`KeyDeclaration::share_key`].
-    pub share_key: Option<&'static str>,
+    /// See [`KeyDeclaration::number`].
+    pub number: Option<OrNumber>,
     /// See [`KeyDeclaration::called`].
     pub called: Option<&'static str>,
     /// See [`KeyDeclaration::short`].
@@ -231,6 +231,19 @@ pub struct Notes {
     pub numbers: bool,
     /// The list of which the text is one of the names.
     pub list: Option<&'static str>,
+}
+
+/// Plain numbers in place of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OrNumber {
+    /// Key of the engine's form that has them, where that of the quantity has nothing.
+    pub key: &'static str,
+    /// What they are called in messages.
+    pub called: &'static str,
+    /// Smallest one.
+    pub least: f64,
+    /// Largest one.
+    pub most: Option<f64>,
 }
 
 /// What a word is in the engine's form.
@@ -255,7 +268,7 @@ impl Notes {
         most_entries: None,
         words: &[],
         word_key: None,
-        share_key: None,
+        number: None,
         called: None,
         short: None,
         flat: false,
@@ -493,7 +506,7 @@ fn key<T: Declared>(
         instead_of: None,
         words: words.collect(),
         word_key: notes.word_key,
-        share_key: notes.share_key,
+        number: notes.number,
         optional: T::OPTIONAL || notes.unsaid,
         needed: notes.needed,
         // Plain values always have a JSON form.
@@ -589,7 +602,7 @@ macro_rules! table {
             /// What is said of a field beside its type.
             fn notes(field: &str) -> $crate::table::Notes {
                 #[allow(unused_imports)]
-                use $crate::table::{Notes, Word};
+                use $crate::table::{Notes, OrNumber, Word};
                 match field {
                     $($(stringify!($field) => $notes,)?)+
                     _ => Notes::NONE,

@@ -5,8 +5,8 @@ use std::io::Read;
 use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
 use odonata_run::{
-    ArrivalRecords, Crossbar, EngineConfig, JobPlan, Measurement, MessageRecords, NicModel,
-    Observer, Outcome, Parameter, RouterModel, SimError, Switching,
+    ArrivalRecords, Crossbar, CrossbarRate, EngineConfig, JobPlan, Measurement, MessageRecords,
+    NicModel, Observer, Outcome, Parameter, RouterModel, SimError, Switching,
 };
 use odonata_sim::{run_any, run_with_circuits};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
@@ -288,6 +288,16 @@ fn check_steady(scenario: &Scenario) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// How fast the ports of crossbars are; `None` if they are never a bottleneck.
+fn crossbar_rate(router: &spec::Router) -> Result<Option<CrossbarRate>, SpecError> {
+    let Some(bandwidth) = router.crossbar_bandwidth_bytes_per_s else {
+        return Ok(router.crossbar_speedup.map(CrossbarRate::Speedup));
+    };
+    let bandwidth = Bandwidth::new(bandwidth)
+        .map_err(|error| SpecError::new("network.router.crossbar", error.to_string()))?;
+    Ok(Some(CrossbarRate::Fixed(bandwidth)))
+}
+
 /// The engine's parameters.
 pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecError> {
     let router = &scenario.network.router;
@@ -305,10 +315,10 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
                 },
                 spec::SwitchingName::StoreAndForward => Switching::StoreAndForward,
             },
-            crossbar: match router.crossbar_speedup {
+            crossbar: match crossbar_rate(router)? {
                 None => Crossbar::Ideal,
-                Some(speedup) => Crossbar::Bounded {
-                    speedup,
+                Some(rate) => Crossbar::Bounded {
+                    rate,
                     output_buffer: Bytes(
                         router
                             .output_buffer_bytes

@@ -38,12 +38,20 @@ pub enum Crossbar {
     /// Input buffers are one FIFO per virtual channel (head-of-line blocking),
     /// outputs have a buffer.
     Bounded {
-        /// Rate of a crossbar port as a multiple of the fastest link of the
-        /// router, at least 1.
-        speedup: f64,
+        /// Of each of the crossbar's ports.
+        rate: CrossbarRate,
         /// Output buffer per virtual channel; must hold a packet.
         output_buffer: Bytes,
     },
+}
+
+/// How fast the ports of a router's crossbar are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum CrossbarRate {
+    /// A multiple of the fastest link of the router, at least 1.
+    Speedup(f64),
+    /// At least that of the fastest link of the router.
+    Fixed(Bandwidth),
 }
 
 /// Which of several waiting packets an output takes first.

@@ -15,9 +15,10 @@ mod parameter;
 mod timeline;
 
 pub use config::{
-    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, Decisions, EngineConfig,
-    HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel,
-    OccupancyCount, Protocol, Room, RouterModel, Switching, SwitchingName,
+    Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, CrossbarRate, Decisions,
+    EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, NicModel, OccupancyCount, Protocol, Room, RouterModel, Switching,
+    SwitchingName,
 };
 pub use entity_map::{EntityMap, KeyMap};
 pub use error::{SimError, StuckPacket};

@@ -10,9 +10,9 @@ use odonata_network::routing::{Choice, Minimal, MinimalLinks};
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
-    Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel,
-    Switching,
+    Arbitration, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig, InjectionOrder,
+    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol,
+    Room, RouterModel, Switching,
 };
 use odonata_sim::run;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -71,7 +71,7 @@ fn main() {
             switching: Switching::CutThrough { flit: Bytes(32) },
             crossbar: if std::env::var_os("BOUNDED").is_some() {
                 Crossbar::Bounded {
-                    speedup: 2.0,
+                    rate: CrossbarRate::Speedup(2.0),
                     output_buffer: Bytes(4096),
                 }
             } else {

@@ -135,6 +135,18 @@ impl TryFrom<u64> for Bandwidth {
     }
 }
 
+impl fmt::Display for Bandwidth {
+    /// As people write it: `12.5 GB/s`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, name) = match self.bytes_per_second {
+            1_000_000_000.. => (1e9, "GB/s"),
+            1_000_000.. => (1e6, "MB/s"),
+            _ => (1e3, "kB/s"),
+        };
+        write!(f, "{} {name}", self.bytes_per_second as f64 / unit)
+    }
+}
+
 impl From<Bandwidth> for u64 {
     fn from(bandwidth: Bandwidth) -> Self {
         bandwidth.bytes_per_second
@@ -202,6 +214,15 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_bandwidth_is_shown_as_people_write_it() {
+        let shown = |rate| Bandwidth::new(rate).unwrap().to_string();
+        assert_eq!(shown(17_000_000_000), "17 GB/s");
+        assert_eq!(shown(12_500_000_000_000), "12500 GB/s");
+        assert_eq!(shown(1_250_000), "1.25 MB/s");
+        assert_eq!(shown(1_000), "1 kB/s");
     }
 
     #[test]

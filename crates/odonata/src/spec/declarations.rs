@@ -90,8 +90,11 @@ mod tests {
         let crossbar = key("crossbar");
         assert_eq!(
             (crossbar.words.as_slice(), crossbar.kind.clone()),
-            (&[("ideal", Value::Null)][..], Kind::Number)
+            (&[("ideal", Value::Null)][..], Kind::Quantity("rate"))
         );
+        let number = crossbar.number.unwrap();
+        assert_eq!((number.key, number.least), ("crossbar_speedup", 1.0));
+        assert!(router.key("crossbar_speedup").is_none());
         assert!(crossbar.optional && crossbar.default.is_null());
         assert!(key("occupancy").later && !key("arbitration").later);
         assert_eq!(key("credit_use").kind, Kind::Name("credit_use".into()));

@@ -88,7 +88,11 @@ table! {
         /// counts as free. Default: 0.75. With `steered` a size: the queue up to which a circuit
         /// counts as empty, including bytes that have been sent but not yet credited. Default: what
         /// a link carries during one round trip of credits, plus a packet.
-        threshold_bytes: Option<u64> = None => Notes { share_key: Some("threshold_share"), called: Some("a size"), ..Notes::NONE },
+        threshold_bytes: Option<u64> = None => Notes {
+            called: Some("a size"),
+            number: Some(OrNumber { key: "threshold_share", called: "a number from 0 to 1", least: 0.0, most: Some(1.0) }),
+            ..Notes::NONE
+        },
         /// Set by another key.
         threshold_share: Option<f64> = None => Notes::HIDDEN,
         /// With `q-adaptive`: how much worse than the best port the minimal port may be, as a share

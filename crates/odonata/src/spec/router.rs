@@ -24,15 +24,19 @@ table! {
         switching: SwitchingName = SwitchingName::CutThrough,
         /// With cut-through: bytes that must have arrived before a packet is routed.
         flit_bytes: u64 = 32 => Notes::POSITIVE,
-        /// The switch inside the router: `ideal` (never a bottleneck), or the rate of its ports as a
-        /// multiple of the fastest link of the router, at least 1.
-        crossbar_speedup: Option<f64> = None => Notes {
+        /// The switch inside the router: `ideal` (never a bottleneck), or how fast each of its ports
+        /// is: a bandwidth, no lower than that of any link (as SST's `xbar_bw`), or a multiple of
+        /// the fastest link of the router, at least 1 (BookSim's `internal_speedup`).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        crossbar_bandwidth_bytes_per_s: Option<u64> = None => Notes {
             key: Some("crossbar"),
             words: &[("ideal", Word::Nothing)],
-            called: Some("a speed-up"),
-            least: Some(1.0),
-            ..Notes::NONE
+            called: Some("a bandwidth"),
+            number: Some(OrNumber { key: "crossbar_speedup", called: "a speed-up", least: 1.0, most: None }),
+            ..Notes::BANDWIDTH
         },
+        /// Set by another key.
+        crossbar_speedup: Option<f64> = None => Notes::HIDDEN,
         /// With a bounded crossbar: output buffer per virtual channel. Default: two packets. With
         /// an ideal crossbar and `credit_use = "crossbar"`: how much an output to a node holds per
         /// virtual channel. Default: the `buffer` of the link.

@@ -6,14 +6,14 @@
 
 use odonata_run::encoding::or_absent;
 use odonata_run::memory::filled;
-use odonata_run::{Crossbar, OccupancyCount};
+use odonata_run::{Crossbar, CrossbarRate, OccupancyCount};
 use odonata_units::Bandwidth;
 
 use serde::{Deserialize, Serialize};
 
 use super::packets::{NIL, Packet};
 use super::port::PORTS;
-use super::shared::{Rate, Shared};
+use super::shared::{Rate, Shared, fastest_link};
 use super::table::Table;
 
 /// Who asks for memory: a bit for each pair of ports of a router, and channel.
@@ -78,7 +78,7 @@ impl BoundedCrossbar {
     /// `None` if the crossbar is ideal.
     pub fn new(shared: &Shared<'_>, base_router: u32, end_router: u32) -> Option<Self> {
         let Crossbar::Bounded {
-            speedup,
+            rate,
             output_buffer,
         } = shared.config.router.crossbar
         else {
@@ -98,18 +98,20 @@ impl BoundedCrossbar {
         let words = (radix * shared.vcs).div_ceil(64);
         let rate: Vec<Rate> = routers
             .map(|router| {
-                let fastest = ports(router)
-                    .map(|port| {
-                        shared.classes[topology.class_of_port[port].index()]
-                            .rate
-                            .bandwidth
-                            .bytes_per_second()
-                    })
-                    .max()
-                    .unwrap_or(1_000);
-                let rate = (fastest as f64 * speedup).round().min(1e15) as u64;
-                let rate = Bandwidth::new(rate).expect("at least as fast as a link");
-                Rate::new(rate, u64::from(shared.packet), shared.flit.map(u64::from))
+                let bandwidth = match rate {
+                    CrossbarRate::Fixed(bandwidth) => bandwidth,
+                    CrossbarRate::Speedup(speedup) => {
+                        let fastest = fastest_link(topology, router)
+                            .map_or(1_000, |class| class.bandwidth.bytes_per_second());
+                        let rate = (fastest as f64 * speedup).round().min(1e15) as u64;
+                        Bandwidth::new(rate).expect("at least as fast as a link")
+                    }
+                };
+                Rate::new(
+                    bandwidth,
+                    u64::from(shared.packet),
+                    shared.flit.map(u64::from),
+                )
             })
             .collect();
         Some(Self {

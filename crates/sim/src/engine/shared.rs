@@ -1,9 +1,9 @@
 //! What all partitions of a run read and none writes.
 
-use odonata_network::{LinkKind, Peer, Topology};
+use odonata_network::{LinkClass, LinkKind, Peer, Topology};
 use odonata_run::{
-    Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter, Room,
-    RouterModel, SimError, Switching, check_times,
+    Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter,
+    Room, RouterModel, SimError, Switching, check_times,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId};
@@ -205,19 +205,51 @@ fn sizes(config: &EngineConfig) -> Result<(u64, Option<u64>), SimError> {
     Ok((packet, flit))
 }
 
-fn check_router(router: &RouterModel, packet: u64) -> Result<(), SimError> {
-    if let Crossbar::Bounded {
-        speedup,
-        output_buffer,
-    } = router.crossbar
-    {
-        if !(speedup.is_finite() && speedup >= 1.0) {
+/// The fastest of a router's links; `None` if it has none.
+pub(super) fn fastest_link(topology: &Topology, router: usize) -> Option<&LinkClass> {
+    let ports = topology.first_port[router] as usize..topology.first_port[router + 1] as usize;
+    ports
+        .map(|port| &topology.link_classes[topology.class_of_port[port].index()])
+        .max_by_key(|class| class.bandwidth.bytes_per_second())
+}
+
+fn check_crossbar(rate: CrossbarRate, topology: &Topology) -> Result<(), SimError> {
+    let given = match rate {
+        CrossbarRate::Speedup(speedup) if speedup.is_finite() && speedup >= 1.0 => return Ok(()),
+        CrossbarRate::Speedup(speedup) => {
             return Err(parameter(
                 Parameter::Crossbar,
                 speedup,
-                "a speed-up of at least 1, or \"ideal\"",
+                "a speed-up of at least 1, a bandwidth, or \"ideal\"",
             ));
         }
+        CrossbarRate::Fixed(bandwidth) => bandwidth,
+    };
+    let fastest = (0..topology.routers())
+        .filter_map(|router| fastest_link(topology, router))
+        .max_by_key(|class| class.bandwidth.bytes_per_second());
+    match fastest {
+        Some(class) if given.bytes_per_second() < class.bandwidth.bytes_per_second() => {
+            Err(parameter(
+                Parameter::Crossbar,
+                given,
+                format!(
+                    "at least {}, as fast as {} links",
+                    class.bandwidth, class.name
+                ),
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_router(router: &RouterModel, packet: u64, topology: &Topology) -> Result<(), SimError> {
+    if let Crossbar::Bounded {
+        rate,
+        output_buffer,
+    } = router.crossbar
+    {
+        check_crossbar(rate, topology)?;
         if output_buffer.0 < packet || output_buffer.0 > u64::from(u32::MAX) {
             return Err(parameter(
                 Parameter::OutputBuffer,
@@ -422,7 +454,7 @@ impl<'a> Shared<'a> {
             return Err(parameter(Parameter::VirtualChannels, vcs, allowed));
         }
         let (packet, flit) = sizes(config)?;
-        check_router(&config.router, packet)?;
+        check_router(&config.router, packet, topology)?;
         check_times(&config.router, &config.nic, jobs, measurement)?;
         let classes = link_classes(topology, config, flit)?;
         let lookahead = lookahead(topology, &classes)?;

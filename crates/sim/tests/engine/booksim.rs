@@ -33,7 +33,9 @@ use std::sync::Arc;
 use odonata_load::{Blocks, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::routing::{AdaptiveOptions, Algorithm, RoutingSpec, Via, Weighting};
-use odonata_run::{CreditUse, Crossbar, EngineConfig, Measurement, MessageRecords, Switching};
+use odonata_run::{
+    CreditUse, Crossbar, CrossbarRate, EngineConfig, Measurement, MessageRecords, Switching,
+};
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::support::{
@@ -74,7 +76,7 @@ fn engine(packet_flits: u64, router: Router) -> EngineConfig {
     config.router.credit_delay = Picoseconds(2 * CYCLE);
     config.router.switching = Switching::CutThrough { flit: Bytes(FLIT) };
     config.router.crossbar = Crossbar::Bounded {
-        speedup: router.speedup,
+        rate: CrossbarRate::Speedup(router.speedup),
         output_buffer: Bytes(router.queue_flits * FLIT),
     };
     config.router.credit_use = router.credit_use;

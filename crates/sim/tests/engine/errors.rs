@@ -9,11 +9,11 @@ use odonata_network::topology::edge_list;
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_run::{
-    CreditUse, Crossbar, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
+    CreditUse, Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
     OccupancyCount, Parameter, Room, SimError, StuckPacket, Switching,
 };
 use odonata_sim::run;
-use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
+use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
 
 use crate::support::{
     Listed, MINIMAL, RATE, TO_THE_END, config, crossbar, dragonfly, job, link, measure, open,
@@ -237,6 +237,11 @@ fn parameters_of_the_engine() {
             "inf",
         ),
         (
+            |c| c.router.crossbar = as_fast_as(1_000_000),
+            Parameter::Crossbar,
+            "1 MB/s",
+        ),
+        (
             |c| c.router.crossbar = buffered(255),
             Parameter::OutputBuffer,
             "255 B",
@@ -290,14 +295,21 @@ fn parameters_of_the_engine() {
 
 fn slow(speedup: f64) -> Crossbar {
     Crossbar::Bounded {
-        speedup,
+        rate: CrossbarRate::Speedup(speedup),
+        output_buffer: Bytes(4_096),
+    }
+}
+
+fn as_fast_as(bytes_per_second: u64) -> Crossbar {
+    Crossbar::Bounded {
+        rate: CrossbarRate::Fixed(Bandwidth::new(bytes_per_second).unwrap()),
         output_buffer: Bytes(4_096),
     }
 }
 
 fn buffered(output_buffer: u64) -> Crossbar {
     Crossbar::Bounded {
-        speedup: 1.0,
+        rate: CrossbarRate::Speedup(1.0),
         output_buffer: Bytes(output_buffer),
     }
 }

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 use odonata_load::{Operation, Pattern, Process};
 use odonata_network::routing::{AdaptiveOptions, Algorithm, RoutingSpec};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, JobPlan, MessageRecords, Observer, Outcome, PausedRun,
-    Progress, SimError, Wish,
+    Arbitration, CreditUse, Crossbar, CrossbarRate, JobPlan, MessageRecords, Observer, Outcome,
+    PausedRun, Progress, SimError, Wish,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, Picoseconds, RankId};
@@ -84,7 +84,7 @@ fn jobs() -> [JobPlan; 3] {
 fn models() -> [(RoutingSpec, Crossbar, CreditUse, Arbitration); 4] {
     let adaptive = RoutingSpec::new(Algorithm::UgalLocal(AdaptiveOptions::default()));
     let bounded = Crossbar::Bounded {
-        speedup: 1.5,
+        rate: CrossbarRate::Speedup(1.5),
         output_buffer: Bytes(512),
     };
     [

@@ -9,7 +9,7 @@ use odonata_network::routing::{
 };
 use odonata_network::{Hop, PacketRoute, Peer, RouterView, Routing, Topology};
 use odonata_run::{
-    CreditUse, Crossbar, EngineConfig, MessageRecords, OccupancyCount, Outcome, Room,
+    CreditUse, Crossbar, CrossbarRate, EngineConfig, MessageRecords, OccupancyCount, Outcome, Room,
 };
 use odonata_units::{Bytes, Picoseconds, RankId, RouterId};
 
@@ -86,7 +86,7 @@ fn seen(occupancy: OccupancyCount) -> Vec<u64> {
     let mut config = config();
     config.router.credit_delay = Picoseconds(1_000_000_000);
     config.router.crossbar = Crossbar::Bounded {
-        speedup: 1.0,
+        rate: CrossbarRate::Speedup(1.0),
         output_buffer: Bytes(PACKET),
     };
     config.router.occupancy = occupancy;
@@ -221,7 +221,7 @@ fn the_channels_of_a_port_make_up_its_occupancy() {
     let spec = RoutingSpec::new(Algorithm::UgalLocal(options));
     let routing = AnyRouting::new(&topology, &spec).unwrap();
     let bounded = Crossbar::Bounded {
-        speedup: 1.5,
+        rate: CrossbarRate::Speedup(1.5),
         output_buffer: Bytes(1024),
     };
     let mut configs = Vec::new();

@@ -2,7 +2,7 @@
 
 use odonata_load::{Pattern, Process};
 use odonata_network::LinkKind;
-use odonata_run::{Crossbar, EngineConfig, MessageRecord, MessageRecords};
+use odonata_run::{Crossbar, CrossbarRate, EngineConfig, MessageRecord, MessageRecords};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{
@@ -154,7 +154,7 @@ fn saturated(n: u32, crossbar_model: Crossbar, buffer: u64, slots: u64) -> f64 {
 #[test]
 fn head_of_line_blocking() {
     let one_fifo = Crossbar::Bounded {
-        speedup: 1.0,
+        rate: CrossbarRate::Speedup(1.0),
         output_buffer: Bytes(PACKET),
     };
     let limit = 2.0 - 2.0_f64.sqrt();
@@ -179,7 +179,7 @@ fn head_of_line_blocking() {
 fn without_head_of_line_blocking() {
     assert!(saturated(8, Crossbar::Ideal, 256, 10_000) > 0.97);
     let fast = Crossbar::Bounded {
-        speedup: 2.0,
+        rate: CrossbarRate::Speedup(2.0),
         output_buffer: Bytes(256 * PACKET),
     };
     assert!(saturated(8, fast, 16, 10_000) > 0.97);

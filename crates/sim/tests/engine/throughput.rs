@@ -4,8 +4,8 @@
 use odonata_load::Operation;
 use odonata_network::{LinkKind, Topology};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, EngineConfig, InjectionOrder, JobPlan, MessageRecords,
-    Outcome, Sender, Switching,
+    Arbitration, CreditUse, Crossbar, CrossbarRate, EngineConfig, InjectionOrder, JobPlan,
+    MessageRecords, Outcome, Sender, Switching,
 };
 use odonata_units::{Bytes, Picoseconds, RankId};
 
@@ -34,7 +34,7 @@ fn flow(from: u32, to: u32, bytes: u64) -> JobPlan {
 
 fn bounded(speedup: f64) -> Crossbar {
     Crossbar::Bounded {
-        speedup,
+        rate: CrossbarRate::Speedup(speedup),
         output_buffer: Bytes(4_096),
     }
 }

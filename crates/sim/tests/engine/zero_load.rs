@@ -29,8 +29,8 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Peer, Routing, Topology};
 use odonata_run::{
-    CreditUse, Crossbar, EngineConfig, InjectionOrder, MessageRecord, Outcome, RouterModel,
-    Switching,
+    CreditUse, Crossbar, CrossbarRate, EngineConfig, InjectionOrder, MessageRecord, Outcome,
+    RouterModel, Switching,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
@@ -363,7 +363,7 @@ fn switchings() -> Vec<Switching> {
 
 fn crossbars() -> Vec<(Crossbar, CreditUse)> {
     let bounded = |speedup, output_buffer| Crossbar::Bounded {
-        speedup,
+        rate: CrossbarRate::Speedup(speedup),
         output_buffer: Bytes(output_buffer),
     };
     vec![

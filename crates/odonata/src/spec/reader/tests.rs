@@ -55,6 +55,36 @@ fn mistakes(changes: &[(&str, &str)]) -> Vec<(usize, String, String)> {
 }
 
 #[test]
+fn a_crossbar_is_ideal_or_has_a_bandwidth_or_a_speed_up() {
+    let router = |crossbar: &str| {
+        let text = GOOD.replace("crossbar = 1.5", &format!("crossbar = {crossbar}"));
+        let router = read(&text).unwrap().network.router;
+        (
+            router.crossbar_bandwidth_bytes_per_s,
+            router.crossbar_speedup,
+        )
+    };
+    assert_eq!(router("\"ideal\""), (None, None));
+    assert_eq!(router("\"17 GB/s\""), (Some(17_000_000_000), None));
+    assert_eq!(router("2"), (None, Some(2.0)));
+    let refused = |crossbar: &str| {
+        let found = mistakes(&[("crossbar = 1.5", &format!("crossbar = {crossbar}"))]);
+        assert_eq!(found[0].1, "network.router.crossbar");
+        found[0].2.clone()
+    };
+    assert_eq!(refused("0.5"), "found 0.5; allowed: at least 1");
+    assert_eq!(
+        refused("\"idael\""),
+        "found \"idael\"; allowed: \"ideal\" or a bandwidth or a speed-up"
+    );
+    assert_eq!(
+        refused("true"),
+        "found true; allowed: \"ideal\" or a bandwidth or a speed-up"
+    );
+    assert!(refused("\"17 GB\"").contains("B/s"));
+}
+
+#[test]
 fn what_people_write_is_what_the_engine_takes() {
     let scenario = read(GOOD).unwrap();
     let network = &scenario.network;

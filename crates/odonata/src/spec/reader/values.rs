@@ -107,9 +107,9 @@ impl Reader<'_> {
                 if let Some(word_key) = key.word_key {
                     form.insert(word_key.into(), false.into());
                 }
-                if let Some(share_key) = key.share_key {
-                    form.insert(share_key.into(), Value::Null);
-                }
+            }
+            if let Some(number) = key.number {
+                form.insert(number.key.into(), Value::Null);
             }
             return;
         };
@@ -118,22 +118,23 @@ impl Reader<'_> {
         if let Some(word_key) = key.word_key {
             form.insert(word_key.into(), meaning.is_some().into());
         }
-        if let Some((_, value)) = meaning {
-            form.insert(key.engine_key.into(), value.clone());
-            return;
-        }
-        if let (Some(share_key), Some(share)) = (key.share_key, given.as_f64()) {
-            if !(0.0..=1.0).contains(&share) {
-                self.refuse(path, describe(given), "a size or a number from 0 to 1");
+        let value = match (meaning, key.number, given.as_f64()) {
+            (Some((_, value)), _, _) => Some(value.clone()),
+            (None, Some(allowed), Some(number)) => {
+                let least = (number < allowed.least).then(|| format!("at least {}", allowed.least));
+                let most = allowed.most.filter(|most| number > *most);
+                let most = most.map(|most| format!("at most {most}"));
+                if let Some(end) = least.or(most) {
+                    self.refuse(path, describe(given), end);
+                }
+                form.insert(allowed.key.into(), number.into());
+                Some(Value::Null)
             }
-            form.insert(share_key.into(), share.into());
-            form.insert(key.engine_key.into(), Value::Null);
-            return;
+            _ => self.value(path, &key.kind, key, given),
+        };
+        if let Some(number) = key.number {
+            form.entry(number.key).or_insert(Value::Null);
         }
-        if let Some(share_key) = key.share_key {
-            form.insert(share_key.into(), Value::Null);
-        }
-        let value = self.value(path, &key.kind, key, given);
         if let Some(value) = value.filter(|value| !(key.later && *value == key.default)) {
             form.insert(key.engine_key.into(), value);
         }
@@ -150,11 +151,24 @@ impl Reader<'_> {
         let word = |allowed: &str| match key.called {
             Some(called) if !key.words.is_empty() => {
                 let words: Vec<&str> = key.words.iter().map(|word| word.0).collect();
-                format!("{} or {called}", quoted(&words))
+                let number = key
+                    .number
+                    .map_or_else(String::new, |number| format!(" or {}", number.called));
+                format!("{} or {called}{number}", quoted(&words))
             }
             _ => allowed.to_owned(),
         };
         match kind {
+            // Rather a word with an error in it than a quantity.
+            Kind::Quantity(_)
+                if key.number.is_some()
+                    && !key.words.is_empty()
+                    && !given
+                        .as_str()
+                        .is_some_and(|text| text.contains(|c: char| c.is_ascii_digit())) =>
+            {
+                self.wrong(path, given, &word(""))
+            }
             Kind::Quantity(name) => self.quantity(path, Quantity::of(name), name, key, given),
             Kind::Name(list) => self.name(path, list, given),
             Kind::Flag => match given {

@@ -21,8 +21,8 @@ use crate::engine::calendar::Kind;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 use crate::run_any;
 use odonata_run::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, HostCosts,
-    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer,
+    Arbitration, ArrivalRecords, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig,
+    HostCosts, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer,
     OccupancyCount, PausedRun, Progress, Protocol, Room, RouterModel, SimError, Switching, Wish,
 };
 
@@ -672,7 +672,7 @@ fn states(crossbar: Crossbar) -> Vec<Vec<u8>> {
 #[test]
 fn a_state_with_any_reference_out_of_range_is_refused() {
     let bounded = Crossbar::Bounded {
-        speedup: 1.0,
+        rate: CrossbarRate::Speedup(1.0),
         output_buffer: Bytes(512),
     };
     let mut left: BTreeSet<usize> = (0..CHANGES.len()).collect();

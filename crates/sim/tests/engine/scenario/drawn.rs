@@ -5,8 +5,8 @@ use odonata_network::routing::{
     QAdaptiveOptions, Queue, RoutingSpec, Via,
 };
 use odonata_run::{
-    Arbitration, Completion, CreditUse, Crossbar, Decisions, HostCosts, HostTimes, InjectionOrder,
-    OccupancyCount, Protocol, Switching,
+    Arbitration, Completion, CreditUse, Crossbar, CrossbarRate, Decisions, HostCosts, HostTimes,
+    InjectionOrder, OccupancyCount, Protocol, Switching,
 };
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use proptest::prelude::*;
@@ -204,7 +204,7 @@ fn models() -> impl Strategy<
         Just(Switching::StoreAndForward),
     ];
     let bounded = |speedup, packets: u64| Crossbar::Bounded {
-        speedup,
+        rate: CrossbarRate::Speedup(speedup),
         output_buffer: Bytes(packets * 256),
     };
     let crossbar = prop_oneof![
