@@ -79,7 +79,7 @@ fn a_crossbar_is_ideal_or_has_a_bandwidth_or_a_speed_up() {
     );
     assert_eq!(
         refused("true"),
-        "found true; allowed: \"ideal\" or a bandwidth or a speed-up"
+        "found true (true or false); allowed: \"ideal\" or a bandwidth or a speed-up"
     );
     assert!(refused("\"17 GB\"").contains("B/s"));
 }
