@@ -32,11 +32,10 @@ from odonata.model import (
     described,
     is_list,
     is_number,
-    is_rate,
-    is_size,
+    is_plain_number,
+    is_quantity,
     is_table,
     is_text,
-    is_value,
     is_word,
     tag,
 )
@@ -124,7 +123,6 @@ from odonata.model import (
     chosen_by,
     has_key,
     is_text,
-    is_value,
     not_ours,
     tag,
 )
@@ -539,11 +537,10 @@ def _annotation(key: Key) -> str:
     if key["words"] and key["kind"] == "text":
         # Rules say which texts.
         return kind
-    if key["number"] is not None:
-        union = _or_number(key, kind)
-        return union if key["words"] else f"{union} | None"
     if key["words"]:
-        return _or_word(key, kind)
+        return _or_else(key, kind)
+    if key["number"] is not None:
+        return f"{_or_else(key, kind)} | None"
     if key["short"] is not None:
         return _or_short(key, kind)
     return f"{kind} | None" if key["optional"] else kind
@@ -608,40 +605,30 @@ def _or_short(key: Key, kind: str) -> str:
     )
 
 
-def _or_word(key: Key, kind: str) -> str:
-    """A union of words and values."""
+def _or_else(key: Key, kind: str) -> str:
+    """A union of words, values, and the plain numbers that may stand in the place of quantities."""
+    called, number = key["called"], key["number"]
     given = [_text(word) for word, _ in key["words"]]
-    called, answer = _text(key["called"]), repr(", ".join(given))
-    is_quantity = isinstance(key["kind"], dict) and "quantity" in key["kind"]
-    is_a_list = isinstance(key["kind"], dict) and "list" in key["kind"]
-    word, value = "is_text", "is_list" if is_a_list else "is_number"
-    if is_quantity:
+    word, value = "is_text", "is_number"
+    if isinstance(key["kind"], dict) and "list" in key["kind"]:
+        value = "is_list"
+    elif isinstance(key["kind"], dict) and "quantity" in key["kind"]:
         # A quantity is a text as well.
-        word, value = f"is_word({', '.join(given)})", "is_value"
-    return (
-        f"Annotated[Annotated[Literal[{', '.join(given)}], Tag(tag({answer}))] | Annotated[{kind}, "
-        f"Tag(tag({called}))], by_form({{{answer}: {word}, {called}: {value}}})]"
-    )
-
-
-def _or_number(key: Key, kind: str) -> str:
-    """A union of words, if there are any, a quantity, and a plain number."""
-    number = key["number"]
-    limits = [("ge", number["least"]), ("le", number["most"])]
-    ends = "".join(f"{name}={_number(end, 'number')}, " for name, end in limits if end is not None)
-    quantity = QUANTITIES[key["kind"]["quantity"]]
-    forms = {
-        key["called"]: (kind, {Size: "is_size", Rate: "is_rate"}[quantity]),
-        number["called"]: (f"Annotated[float, Field({ends}allow_inf_nan=False)]", "is_number"),
-    }
-    if key["words"]:
-        given = [_text(word) for word, _ in key["words"]]
-        word = (f"Literal[{', '.join(given)}]", f"is_word({', '.join(given)})")
-        forms = {", ".join(given): word, **forms}
+        word, value = f"is_word({', '.join(given)})", "is_quantity"
+    # By what each is called in messages: its type, and whether a value is one.
+    forms = {", ".join(given): (f"Literal[{', '.join(given)}]", word)} if given else {}
+    forms[called] = (kind, value)
+    if number is not None:
+        limits = [("ge", number["least"]), ("le", number["most"])]
+        ends = [f"{name}={_number(end, 'number')}" for name, end in limits if end is not None]
+        plain = f"Annotated[float, Field({', '.join([*ends, 'allow_inf_nan=False'])})]"
+        forms[number["called"]] = (plain, "is_plain_number")
     names = {name: repr(name) if '"' in name else _text(name) for name in forms}
     members = [f"Annotated[{form}, Tag(tag({names[n]}))]" for n, (form, _) in forms.items()]
-    tests = ", ".join(f"{names[n]}: {test}" for n, (_, test) in forms.items())
-    return f"Annotated[{' | '.join(members)}, by_form({{{tests}}})]"
+    # A quantity is a number as well.
+    tests = [f"{names[n]}: {test}" for n, (_, test) in forms.items() if test != "is_quantity"]
+    tests += [f"{names[n]}: {test}" for n, (_, test) in forms.items() if test == "is_quantity"]
+    return f"Annotated[{' | '.join(members)}, by_form({{{', '.join(tests)}}})]"
 
 
 def _default(key: Key) -> str:

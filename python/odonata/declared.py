@@ -21,11 +21,10 @@ from odonata.model import (
     described,
     is_list,
     is_number,
-    is_rate,
-    is_size,
+    is_plain_number,
+    is_quantity,
     is_table,
     is_text,
-    is_value,
     is_word,
     tag,
 )
@@ -52,7 +51,7 @@ class Router(Table):
     """Whether a packet may leave before all of it has arrived."""
     flit: Annotated[Size, between(Size("1 B"))] = Size("32 B")
     """With cut-through: bytes that must have arrived before a packet is routed."""
-    crossbar: Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))], Tag(tag("a bandwidth"))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_word("ideal"), "a bandwidth": is_rate, "a speed-up": is_number})] = "ideal"
+    crossbar: Annotated[Annotated[Literal["ideal"], Tag(tag('"ideal"'))] | Annotated[Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))], Tag(tag("a bandwidth"))] | Annotated[Annotated[float, Field(ge=1, allow_inf_nan=False)], Tag(tag("a speed-up"))], by_form({'"ideal"': is_word("ideal"), "a speed-up": is_plain_number, "a bandwidth": is_quantity})] = "ideal"
     """The switch inside the router: `ideal` (never a bottleneck), or how fast each of its ports
     is: a bandwidth, no lower than that of any link (as SST's `xbar_bw`), or a multiple of
     the fastest link of the router, at least 1 (BookSim's `internal_speedup`)."""
@@ -125,7 +124,7 @@ class Routing(Table):
     candidates: Count | None = None
     """Number of minimal and of non-minimal routes that an adaptive algorithm draws and
     compares. Default: 1 of each."""
-    threshold: Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a size": is_size, "a number from 0 to 1": is_number})] | None = None
+    threshold: Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a number from 0 to 1": is_plain_number, "a size": is_quantity})] | None = None
     """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
     unless its weighted queue is longer than that of the non-minimal route by more than
     this. By default it follows from the links' buffers ([adaptive routing by
@@ -210,7 +209,7 @@ class Simulation(Table):
     duration: Annotated[Duration, between(Duration("1 ps"))] | None = None
     """Simulated time at which the run stops. Default: the run stops when every job with a
     motif, or with a number of `messages`, has finished."""
-    warmup: Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_value})] = Duration(0)
+    warmup: Annotated[Annotated[Literal["auto"], Tag(tag('"auto"'))] | Annotated[Duration, Tag(tag("a duration"))], by_form({'"auto"': is_word("auto"), "a duration": is_quantity})] = Duration(0)
     """Time from which statistics count: latencies of messages that are created from then on,
     throughput and link load of what happens from then on. `auto`: from when all traffic is
     found to be steady, at the latest from half of the duration."""

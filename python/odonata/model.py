@@ -288,24 +288,14 @@ def has_text(part: str, quantity: type[Quantity]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, quantity) or (is_text(value) and part in value.lower())
 
 
-def is_size(value: Any) -> bool:
-    """Whether a value is the text of a size, or one that has been read."""
-    return is_text(value) or isinstance(value, Size)
-
-
-def is_rate(value: Any) -> bool:
-    """Whether a value is the text of a bandwidth, or one that has been read."""
-    return isinstance(value, Rate) or (is_text(value) and any(map(str.isdigit, value)))
+def is_quantity(value: Any) -> bool:
+    """Whether a value is a number, with a unit or without."""
+    return is_number(value) or (is_text(value) and any(map(str.isdigit, value)))
 
 
 def is_word(*words: str) -> Callable[[Any], bool]:
     """Whether a value is one of some words."""
     return lambda value: isinstance(value, str) and value.strip() in words
-
-
-def is_value(value: Any) -> bool:
-    """Whether a value is anything."""
-    return True
 
 
 def is_list(value: Any) -> bool:

@@ -25,7 +25,6 @@ from odonata.model import (
     chosen_by,
     has_key,
     is_text,
-    is_value,
     not_ours,
     tag,
 )

@@ -161,8 +161,8 @@ impl Reader<'_> {
         match kind {
             // Rather a word with an error in it than a quantity.
             Kind::Quantity(_)
-                if key.number.is_some()
-                    && !key.words.is_empty()
+                if !key.words.is_empty()
+                    && !given.is_number()
                     && !given
                         .as_str()
                         .is_some_and(|text| text.contains(|c: char| c.is_ascii_digit())) =>
