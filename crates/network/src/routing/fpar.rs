@@ -13,8 +13,9 @@ use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
 use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
 use crate::topology::Topology;
-use links::SpineLinks;
+use links::{LayerLinks, SpineLinks};
 pub use program::FparRules;
+use program::MOST_PORTS;
 
 /// In the source group, on channel 0; or on a minimal path.
 const OUT: u8 = 0;
@@ -85,6 +86,7 @@ pub struct Fpar {
     routes: GroupedRoutes,
     leaves: u32,
     spines: SpineLinks,
+    layers: LayerLinks,
     /// Link class of each port. Shape: ports.
     class_of_port: Vec<u8>,
     /// Queue length of a port of each class, in bytes.
@@ -109,6 +111,16 @@ struct Candidate {
     channel: u8,
     /// Phase of the packet behind it.
     phase: u8,
+}
+
+impl Candidate {
+    /// Of no port.
+    const NONE: Self = Self {
+        kind: Kind::Minimal,
+        port: 0,
+        channel: 0,
+        phase: OUT,
+    };
 }
 
 /// The ports of one kind: those that have the least score, and how many are free.
@@ -164,11 +176,24 @@ impl Fpar {
             })?;
         let routes = GroupedRoutes::new(topology)?;
         let channels = channel_count("fpar", 2, 2, virtual_channels)?;
+        let spines = SpineLinks::new(topology, &routes, shape)?;
+        let layers = LayerLinks::new(&routes, topology.groups, shape);
+        let most_ports = spines.most() + layers.most();
+        if rules != FparRules::Paper && most_ports > MOST_PORTS {
+            return Err(RoutingError::TooLarge {
+                what: "ports of one router to choose among",
+                found: most_ports as u64,
+                limit: MOST_PORTS as u64,
+                algorithm: "fpar",
+                advice: "use rules = \"paper\", which has no such limit",
+            });
+        }
         let length: Vec<u64> = (topology.link_classes.iter())
             .map(|class| class.buffer.0.saturating_mul(u64::from(channels)))
             .collect();
         Ok(Self {
-            spines: SpineLinks::new(topology, &routes, shape)?,
+            spines,
+            layers,
             routes,
             leaves: shape.leaves,
             class_of_port: topology.class_of_port.iter().map(|class| class.0).collect(),
@@ -213,19 +238,20 @@ impl Fpar {
         }
         match (is_leaf, phase) {
             (true, OUT) => {
-                for spine in self.leaves..self.routes.group_size(here.group) {
-                    let number = self.spines.number(here.group, spine - self.leaves);
-                    if let Some(kind) = self.spines.kind(number, there.group) {
-                        let up = Candidate { kind, ..out };
-                        self.towards(here, spine, |port| visit(Candidate { port, ..up }));
+                let kinds = self.spines.kinds(here.group, there.group);
+                for link in self.layers.of(here) {
+                    if let Some(kind) = kinds[usize::from(link.to)] {
+                        let port = link.port;
+                        visit(Candidate { kind, port, ..out });
                     }
                 }
             }
             (true, _) => {
-                for spine in self.leaves..self.routes.group_size(here.group) {
-                    let number = self.spines.number(here.group, spine - self.leaves);
-                    if self.spines.has(number, there.group) {
-                        self.towards(here, spine, |port| visit(Candidate { port, ..home }));
+                let kinds = self.spines.kinds(here.group, there.group);
+                for link in self.layers.of(here) {
+                    if kinds[usize::from(link.to)] == Some(Kind::Minimal) {
+                        let port = link.port;
+                        visit(Candidate { port, ..home });
                     }
                 }
             }
@@ -260,8 +286,9 @@ impl Fpar {
                         phase: BETWEEN,
                         ..out
                     };
-                    for leaf in 0..self.leaves {
-                        self.towards(here, leaf, |port| visit(Candidate { port, ..down }));
+                    for link in self.layers.of(here) {
+                        let port = link.port;
+                        visit(Candidate { port, ..down });
                     }
                 }
             }

@@ -1,10 +1,11 @@
-//! The global links of spines, by the group that they lead to.
+//! The global links of spines, by the group that they lead to, and the links inside groups.
 
 use odonata_units::{PortId, RouterId};
 
 use super::Kind;
 use crate::routing::RoutingError;
-use crate::routing::grouped::{GroupedRoutes, Place};
+use crate::routing::grouped::{GroupedRoutes, LocalLinks, Place};
+use crate::routing::next_hops::LocalLink;
 use crate::topology::{LeafSpine, LinkKind, Peer, Topology};
 
 /// Most pairs of a spine and a group: the tables then take about 1.3 GB.
@@ -31,9 +32,59 @@ pub(super) struct SpineLinks {
     /// First link of every spine to every group, and one entry past the last.
     /// Shape: spines × groups + 1.
     first: Vec<u32>,
-    /// The shortest kind of path to a group that a packet from a leaf can take
-    /// through each spine. Shape: spines × groups.
+    /// The shortest kind of path that a packet from a leaf of a group to another group
+    /// can take through each spine. Shape: groups × groups × spines of a group.
     kinds: Vec<Option<Kind>>,
+}
+
+/// The ports of every router to the routers of the other layer of its group.
+#[derive(Clone, Debug)]
+pub(super) struct LayerLinks {
+    routers_per_group: usize,
+    /// Those of a router by the number, in its layer, of the one that they lead to.
+    links: Vec<LocalLink>,
+    /// First link of every router, and one entry past the last.
+    first: Vec<u32>,
+}
+
+impl LayerLinks {
+    pub(super) fn new(routes: &GroupedRoutes, groups: u32, shape: LeafSpine) -> Self {
+        let routers = shape.leaves + shape.spines;
+        let (mut links, mut first) = (Vec::new(), vec![0]);
+        for (group, local) in (0..groups).flat_map(|g| (0..routers).map(move |local| (g, local))) {
+            let others = match local < shape.leaves {
+                true => shape.leaves..routers,
+                false => 0..shape.leaves,
+            };
+            for other in others.clone() {
+                let to = (other - others.start) as u16;
+                match routes.local_links(group, local, other) {
+                    LocalLinks::Only(port) => links.push(LocalLink { port, to }),
+                    LocalLinks::AnyOf(ports) => {
+                        links.extend(ports.iter().map(|link| LocalLink { to, ..*link }));
+                    }
+                }
+            }
+            first.push(links.len() as u32);
+        }
+        Self {
+            routers_per_group: routers as usize,
+            links,
+            first,
+        }
+    }
+
+    /// Most links of a router.
+    pub(super) fn most(&self) -> usize {
+        longest(&self.first)
+    }
+
+    /// The links of a router.
+    #[inline]
+    pub(super) fn of(&self, here: Place) -> &[LocalLink] {
+        let router = here.group as usize * self.routers_per_group + here.local as usize;
+        &self.links[self.first[router] as usize..self.first[router + 1] as usize]
+    }
 }
 
 impl SpineLinks {
@@ -75,9 +126,10 @@ impl SpineLinks {
             first,
             kinds: vec![],
         };
-        spines.kinds = (0..groups * per_group)
-            .flat_map(|spine| (0..groups).map(move |group| (spine, group as u32)))
-            .map(|(spine, group)| spines.shortest_kind(spine, group))
+        spines.kinds = (0..groups * groups)
+            .map(|pair| (pair / groups, (pair % groups) as u32))
+            .flat_map(|(from, to)| (0..per_group).map(move |spine| (from * per_group + spine, to)))
+            .map(|(spine, to)| spines.shortest_kind(spine, to))
             .collect();
         Ok(spines)
     }
@@ -101,6 +153,12 @@ impl SpineLinks {
         group as usize * self.per_group + spine as usize
     }
 
+    /// Most links of a spine.
+    pub(super) fn most(&self) -> usize {
+        let by_spine: Vec<u32> = self.first.iter().copied().step_by(self.groups).collect();
+        longest(&by_spine)
+    }
+
     /// All links of a spine.
     #[inline]
     pub(super) fn all(&self, spine: usize) -> &[Link] {
@@ -121,12 +179,19 @@ impl SpineLinks {
         !self.to(spine, group).is_empty()
     }
 
-    /// The shortest kind of path to another group that starts with this spine of
-    /// the source group, if there is one.
+    /// The shortest kind of path from group `from` to another that starts with each spine of
+    /// the first, if there is one.
     #[inline]
-    pub(super) fn kind(&self, spine: usize, group: u32) -> Option<Kind> {
-        self.kinds[spine * self.groups + group as usize]
+    pub(super) fn kinds(&self, from: u32, to: u32) -> &[Option<Kind>] {
+        let pair = from as usize * self.groups + to as usize;
+        &self.kinds[pair * self.per_group..][..self.per_group]
     }
+}
+
+/// The longest of several lists that follow each other, of which these are the ends.
+fn longest(ends: &[u32]) -> usize {
+    let lengths = ends.windows(2).map(|pair| pair[1] - pair[0]);
+    lengths.max().unwrap_or(0) as usize
 }
 
 /// The global links of the spine `router`, in the order of its ports.

@@ -41,31 +41,103 @@ pub enum FparRules {
     CodesMended,
 }
 
-/// The ports of one sort.
+/// Most ports that a decision chooses among.
+pub(super) const MOST_PORTS: usize = 128;
+
+/// Some of a router's ports, in their order. Adding one takes no branch, so that it does not
+/// matter that nobody can predict which ports are good.
+struct Ports {
+    ports: [u16; MOST_PORTS],
+    count: usize,
+}
+
+impl Ports {
+    const NONE: Self = Self {
+        ports: [0; MOST_PORTS],
+        count: 0,
+    };
+
+    /// Adds a port if it belongs here.
+    #[inline(always)]
+    fn add(&mut self, port: u16, belongs: bool) {
+        self.ports[self.count % MOST_PORTS] = port;
+        self.count += usize::from(belongs);
+    }
+
+    #[inline(always)]
+    fn as_slice(&self) -> &[u16] {
+        &self.ports[..self.count]
+    }
+}
+
+/// The ports of one sort of paths, and what a packet is behind each.
 struct Sort {
-    /// All, those that are free, and those that the best is drawn among.
-    ports: u32,
-    free: u32,
-    drawn: u32,
-    least: u64,
+    ports: Ports,
+    any: Candidate,
 }
 
 impl Sort {
     const NONE: Self = Self {
-        ports: 0,
-        free: 0,
-        drawn: 0,
-        least: u64::MAX,
+        ports: Ports::NONE,
+        any: Candidate::NONE,
     };
+
+    #[inline(always)]
+    fn add(&mut self, candidate: Candidate) {
+        self.ports.add(candidate.port, true);
+        self.any = candidate;
+    }
+
+    /// One of these ports, at random.
+    #[inline(always)]
+    fn one_of(&self, ports: &Ports, view: &mut impl RouterView) -> Candidate {
+        let ports = ports.as_slice();
+        let drawn = match ports.len() {
+            0 | 1 => 0,
+            several => view.random_below(several as u32) as usize,
+        };
+        Candidate {
+            port: ports[drawn],
+            ..self.any
+        }
+    }
 }
 
 impl Fpar {
     /// Score of a port, in whole per cent.
-    #[inline]
+    #[inline(always)]
     fn score(&self, view: &mut impl RouterView, first_port: usize, port: u16) -> u64 {
         let class = self.class_of_port[first_port + usize::from(port)];
         let length = self.length[usize::from(class)].max(1);
         view.occupancy_bytes(port).saturating_mul(100) / length
+    }
+
+    /// The ports of a sort whose score is not above the threshold.
+    #[inline(always)]
+    fn free(&self, view: &mut impl RouterView, first_port: usize, sort: &Sort) -> Ports {
+        let mut free = Ports::NONE;
+        for &port in sort.ports.as_slice() {
+            let score = self.score(view, first_port, port);
+            free.add(port, score <= self.per_cent);
+        }
+        free
+    }
+
+    /// The ports of a sort that the best is drawn among.
+    #[inline(always)]
+    fn best(&self, view: &mut impl RouterView, first_port: usize, sort: &Sort) -> Ports {
+        let mended = self.rules == FparRules::CodesMended;
+        let mut best = Ports::NONE;
+        let mut least = u64::MAX;
+        for &port in sort.ports.as_slice() {
+            let score = self.score(view, first_port, port);
+            if mended && score < least {
+                best.count = 0;
+            }
+            best.add(port, score <= least);
+            least = least.min(score);
+        }
+        best
     }
 
     /// The hop by [`FparRules::Codes`] or [`FparRules::CodesMended`] of a packet at `here`,
@@ -78,61 +150,27 @@ impl Fpar {
         phase: u8,
         first_port: usize,
     ) -> Candidate {
-        let mended = self.rules == FparRules::CodesMended;
-        let is_on = |candidate: &Candidate| {
-            candidate.kind == super::Kind::Minimal || candidate.phase == HOME
-        };
-        let mut sorts = [Sort::NONE; 2];
-        let mut chosen = None;
+        let (mut on, mut other) = (Sort::NONE, Sort::NONE);
         self.candidates(here, there, phase, &mut |candidate| {
-            let score = self.score(view, first_port, candidate.port);
-            let sort = &mut sorts[usize::from(!is_on(&candidate))];
-            sort.ports += 1;
-            sort.free += u32::from(score <= self.per_cent);
-            if score <= sort.least {
-                if mended && score < sort.least {
-                    sort.drawn = 0;
-                }
-                sort.least = score;
-                sort.drawn += 1;
-            }
-            chosen.get_or_insert(candidate);
-        });
-        let [on, other] = &sorts;
-        let (of_on, free, among) = match (on.ports, other.ports) {
-            (_, 0) => (true, false, on.drawn),
-            (0, _) => (false, false, other.drawn),
-            _ if on.free > 0 => (true, true, on.free),
-            _ if other.free > 0 => (false, true, other.free),
-            _ => (true, false, on.drawn),
-        };
-        let least = sorts[usize::from(!of_on)].least;
-        let mut skip = if among > 1 {
-            view.random_below(among)
-        } else {
-            0
-        };
-        let mut found = false;
-        let mut running = u64::MAX;
-        self.candidates(here, there, phase, &mut |candidate| {
-            if found || is_on(&candidate) != of_on {
-                return;
-            }
-            let score = self.score(view, first_port, candidate.port);
-            let serves = match (free, mended) {
-                (true, _) => score <= self.per_cent,
-                (false, true) => score == least,
-                (false, false) => score <= running,
-            };
-            running = running.min(score);
-            if serves {
-                if skip == 0 {
-                    (chosen, found) = (Some(candidate), true);
-                } else {
-                    skip -= 1;
-                }
+            if candidate.kind == super::Kind::Minimal || candidate.phase == HOME {
+                on.add(candidate);
+            } else {
+                other.add(candidate);
             }
         });
-        chosen.unwrap_or_else(|| unreachable!("every two groups are joined"))
+        let (sort, serving) = match (on.ports.count, other.ports.count) {
+            (_, 0) => (&on, self.best(view, first_port, &on)),
+            (0, _) => (&other, self.best(view, first_port, &other)),
+            _ => 'first: {
+                for sort in [&on, &other] {
+                    let free = self.free(view, first_port, sort);
+                    if free.count > 0 {
+                        break 'first (sort, free);
+                    }
+                }
+                (&on, self.best(view, first_port, &on))
+            }
+        };
+        sort.one_of(&serving, view)
     }
 }
