@@ -1,13 +1,18 @@
 """Judges what was simulated for a study by the study file as it is now, and rewrites its page.
 
-    .venv/bin/python docs/studies/judged_again.py NAME [RESULTS]
+    .venv/bin/python docs/studies/judged_again.py NAME [RESULTS …]
 
-Findings that the dataset in RESULTS has points of are judged from it, unless more is known of them.
-The others are judged from docs/studies/study_NAME_findings.csv, which keeps figures, intervals and
-seeds of what was simulated before: a study of days is not simulated again because the rules of its
-verdicts have changed, or because points were added to it. Of a finding that both have, each
-combination is the one with more seeds.
-Rewritten are that file and, in docs/study-NAME.md, the text and what stands below these headings:
+A study of days is not simulated again because the rules of its verdicts have changed, because
+points were added to it, or because they are simulated elsewhere. Two files keep what is known of it:
+
+- docs/studies/study_NAME_points.csv: what was measured at each point, from which findings are
+  judged. The points in RESULTS, directories of runs of the study, are added to it, of whatever
+  build and version of the study file, if the study still has their scenario.
+- docs/studies/study_NAME_findings.csv: figures, intervals and seeds of all findings, also of points
+  that were simulated before points were kept. Of a finding that both files have, each combination
+  is the one with more seeds.
+
+Rewritten are these files and, in docs/study-NAME.md, the text and what stands below these headings:
 parameters, findings, our own statements, what is lacking. With RESULTS, also the values of the
 axes, the numbers of simulations, and the pictures whose points are all there. Everything else is
 left as it is.
@@ -21,6 +26,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import math
 import re
 import shutil
@@ -35,8 +41,9 @@ import pyarrow as pa
 from study_files import DOCS, STUDIES
 
 from odonata.study.cells import Estimated
-from odonata.study.dataset import build_dataset, read_dataset
+from odonata.study.dataset import build_dataset
 from odonata.study.drawing import draw
+from odonata.study.execution import STORE_FILE, Record
 from odonata.study.expression import Condition
 from odonata.study.file import StudyFile
 from odonata.study.findings import (
@@ -61,7 +68,7 @@ from odonata.study.page import (
     statements_section,
     values_of,
 )
-from odonata.study.sweep import Sweep
+from odonata.study.sweep import Sweep, SweepPoint
 
 #: Sections of a page that depend on the study file or its verdicts, in the order of the page.
 _SECTIONS = (
@@ -78,12 +85,12 @@ _FIGURES = ("ours", "ci95_low", "ci95_high")
 _NEEDED = ("claim", "published", "at", "unit", *_FIGURES, "our_choice", "seeds", "verdict")
 
 
-def main(name: str, results: Path | None = None) -> None:
+def main(name: str, *results: Path) -> None:
     """Judges a study again and rewrites its page.
 
     Args:
         name: Of the study.
-        results: Directory of a run of it.
+        results: Directories of runs of it.
 
     Raises:
         SystemExit: If there is no such study file, or what is kept of it does not suffice.
@@ -93,8 +100,16 @@ def main(name: str, results: Path | None = None) -> None:
         raise SystemExit(f"judged_again: found {name}, which has no study file; allowed: {known}")
     study = StudyFile.from_file(STUDIES[f"study-{name}"])
     page = DOCS / f"study-{name}.md"
-    kept = DOCS / "studies" / f"study_{name.replace('-', '_')}_findings.csv"
-    table = build_dataset(study, [], {}) if results is None else read_dataset(results)
+    stem = f"study_{name.replace('-', '_')}"
+    kept, kept_points = (DOCS / "studies" / f"{stem}_{what}.csv" for what in ("findings", "points"))
+    known_points = points_before(kept_points)
+    simulated = known_points | points_of(results)
+    points = Sweep(study).points if simulated else []
+    table = _table(study, points, simulated)
+    if simulated:
+        write_points(table, kept_points)
+        if len(table) < len(simulated):
+            print(f"{len(simulated) - len(table)} points left out: not scenarios of the study")
     known = before(kept)
     verdicts = again(study, table, known)
     write_findings(verdicts, kept)
@@ -102,8 +117,9 @@ def main(name: str, results: Path | None = None) -> None:
     link = f"[{kept.name}](studies/{kept.name})"
     text = page.read_text(encoding="utf-8")
     text = with_introduction(text, study)
-    if results is not None:
-        text = with_simulations(text, study, table)
+    if results:
+        added = {one: record for one, record in simulated.items() if one not in known_points}
+        text = with_simulations(text, study, _table(study, points, added))
         text = with_pictures(text, study, table, page)
     for section in (
         parameters_section(study),
@@ -118,6 +134,67 @@ def main(name: str, results: Path | None = None) -> None:
         text = without_section(text, heading)
     page.write_text(text, encoding="utf-8")
     print(page.name)
+
+
+def points_of(results: Sequence[Path]) -> dict[str, Record]:
+    """What runs of a study have simulated, by scenario, of any build and version of its file.
+
+    Raises:
+        SystemExit: If one of these directories holds no points.
+    """
+    found: dict[str, Record] = {}
+    for directory in results:
+        try:
+            lines = (directory / STORE_FILE).read_text(encoding="utf-8").splitlines(keepends=True)
+        except FileNotFoundError:
+            raise SystemExit(
+                f"judged_again: {directory}: found no {STORE_FILE}; allowed: directories of runs "
+                "of the study"
+            ) from None
+        # Of a run that goes on, the last line may not be whole yet.
+        for point in (json.loads(line) for line in lines if line.endswith("\n")):
+            found[point["scenario"]] = point["record"]
+    return found
+
+
+def points_before(kept: Path) -> dict[str, Record]:
+    """Records of the points that were kept, by scenario."""
+    if not kept.exists():
+        return {}
+    found: dict[str, Record] = {}
+    with kept.open(encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        names = list(rows.fieldnames or ())
+        measures = names[names.index("seed") + 1 : names.index("saturated")]
+        for row in rows:
+            found[row["fingerprint"]] = {
+                "values": {name: float(row[name]) if row[name] else None for name in measures},
+                "saturated": row["saturated"].split("; ") if row["saturated"] else [],
+                "version": row["version"],
+            }
+    return found
+
+
+def write_points(table: pa.Table, kept: Path) -> None:
+    """Writes the points of a dataset: its columns, but for the place of a point in the study."""
+    rows = table.drop_columns(["point"]).to_pylist()
+    with kept.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, table.column_names[1:], lineterminator="\n")
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(row | {"saturated": "; ".join(row["saturated"] or ())})
+
+
+def _table(
+    study: StudyFile, points: Sequence[SweepPoint], records: Mapping[str, Record]
+) -> pa.Table:
+    """The dataset of a study's points whose scenario has a record."""
+    simulated = {
+        point.fingerprint(): records[point.scenario_fingerprint]
+        for point in points
+        if point.scenario_fingerprint in records
+    }
+    return build_dataset(study, points, simulated)
 
 
 def before(kept: Path) -> dict[str, list[Mapping[str, str]]]:
@@ -368,4 +445,4 @@ def _parts(text: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(Path, sys.argv[2:3]))
+    main(sys.argv[1], *map(Path, sys.argv[2:]))

@@ -132,8 +132,8 @@ def saturation(
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted.
     """
+    from odonata.study.execution import STORE_FILE
     from odonata.study.saturation import find_saturation, write
-    from odonata.study.study import STORE_FILE
 
     what = _read(scenario)
     options: dict[str, Any] = {

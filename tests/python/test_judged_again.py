@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,33 @@ def test_points_that_were_added_are_counted_once(study: StudyFile) -> None:
     assert "| load | `job.0.traffic.load` | 0.1, 0.2 |" in once
     assert "10 simulations of 2 combinations.\n\n## Figures" in once
     assert judged_again.with_simulations(once, study, added) == once
+
+
+def test_points_are_kept_and_found_again_by_their_scenario(
+    study: StudyFile, tmp_path: Path
+) -> None:
+    """Of one run two points and one that the study no longer has; a line is not whole yet."""
+    import judged_again
+
+    points = Sweep(study).points
+    done = {
+        points[0].scenario_fingerprint: {"latency_us": 0.1 + 0.2},
+        points[9].scenario_fingerprint: {"latency_us": None},
+        "of an earlier study file": {"latency_us": 1.0},
+    }
+    records = {
+        scenario: {"values": values, "saturated": ["a", "b"], "version": "1"}
+        for scenario, values in done.items()
+    }
+    lines = [json.dumps({"scenario": one, "record": records[one]}) for one in records]
+    (tmp_path / "points.jsonl").write_text("\n".join(lines) + '\n{"scenario": "wh')
+    simulated = judged_again.points_of([tmp_path])
+    assert simulated == records
+    kept = tmp_path / "points.csv"
+    assert judged_again.points_before(kept) == {}
+    judged_again.write_points(judged_again._table(study, points, simulated), kept)
+    assert kept.read_text().startswith("load,seed,latency_us,saturated,fingerprint,version\n0.1,1,")
+    del records["of an earlier study file"]
+    assert judged_again.points_before(kept) == records
+    with pytest.raises(SystemExit, match=r"found no points\.jsonl"):
+        judged_again.points_of([tmp_path / "nowhere"])

@@ -75,8 +75,8 @@ def saturation(
     from odonata.output import Claim
     from odonata.progress import StudyBar
     from odonata.report import print_saturation
+    from odonata.study.execution import STORE_FILE
     from odonata.study.saturation import curve, figures, find_saturation, write
-    from odonata.study.study import STORE_FILE
 
     directory = out or Path("results") / f"{scenario.stem}-saturation"
     held = Claim(directory, goes_on=STORE_FILE)

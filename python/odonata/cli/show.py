@@ -162,7 +162,7 @@ def _refuse_unfinished(directory: Path) -> None:
         OutputError: If it is one.
     """
     from odonata.errors import OutputError
-    from odonata.study.study import STORE_FILE
+    from odonata.study.execution import STORE_FILE
 
     file = directory / STORE_FILE
     if file.is_file():

@@ -269,9 +269,10 @@ def _run_file(
 ) -> None:
     from odonata.output import Claim
     from odonata.progress import SweepBar
+    from odonata.study.execution import STORE_FILE
     from odonata.study.findings import judge
     from odonata.study.page import PAGE_FILE, write_page
-    from odonata.study.run import STORE_FILE, estimate, run_sweep
+    from odonata.study.run import estimate, run_sweep
     from odonata.study.sweep import Sweep
 
     name = file.stem

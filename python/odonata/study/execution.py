@@ -28,6 +28,8 @@ from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
+#: A :class:`Store` in the directory of what it is for.
+STORE_FILE = "points.jsonl"
 
 
 def summary_of(result: Result) -> Record:

@@ -23,8 +23,7 @@ from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points
-from odonata.study.study import STORE_FILE
+from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 from odonata.tables import with_units
 
 #: The outcome in its directory.

@@ -19,14 +19,11 @@ from odonata.output import Claim, warn
 from odonata.plug_ins import registered_functions
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
-from odonata.study.execution import Record, Store
+from odonata.study.execution import STORE_FILE, Record, Store
 from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
 from odonata.study.local import LocalExecutor
 from odonata.study.sweep import Sweep, SweepPoint
 from odonata.study.task import Executor, Outcome, Task, TaskError
-
-#: Records of finished points in a study's directory.
-STORE_FILE = "points.jsonl"
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,7 @@ from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
-from odonata.study.execution import Point, Record, Store, run_points
-from odonata.study.study import STORE_FILE
+from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 from odonata.summary import SHORTFALL, piles_up
 from odonata.tables import with_units
 from odonata.units import GlobalLoad

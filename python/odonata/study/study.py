@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from odonata.output import Claim, warn
-from odonata.study.execution import Point, Record, Store, run_points
-
-#: Records of finished points in a study's directory.
-STORE_FILE = "points.jsonl"
+from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 
 
 class Study(Protocol):

@@ -18,10 +18,11 @@ from odonata.files import named_files
 from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, typed_value
+from odonata.study.execution import STORE_FILE
 from odonata.study.file import StudyFile
 from odonata.study.local import LocalExecutor
 from odonata.study.page import write_page
-from odonata.study.run import STORE_FILE, StudyProgress, run_sweep
+from odonata.study.run import StudyProgress, run_sweep
 from odonata.study.sweep import Sweep, SweepPoint
 
 if TYPE_CHECKING:

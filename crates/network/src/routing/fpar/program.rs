@@ -33,7 +33,7 @@ pub enum FparRules {
     ///   on: a port that was the best so far stays in the draw when a better one is found. A
     ///   slip of the program, which mended it later; so the first spine is never out of it.
     ///
-    /// `choice` has no say.
+    /// `choice` has no say. Routers have at most 128 ports to choose among.
     Codes,
     /// The same with its tie-break mended.
     ///
@@ -44,8 +44,8 @@ pub enum FparRules {
 /// Most ports that a decision chooses among.
 pub(super) const MOST_PORTS: usize = 128;
 
-/// Some of a router's ports, in their order. Adding one takes no branch, so that it does not
-/// matter that nobody can predict which ports are good.
+/// Some of a router's ports, in their order. Adding one takes no branch, as which of them
+/// belongs here is unpredictable.
 struct Ports {
     ports: [u16; MOST_PORTS],
     count: usize,
@@ -70,7 +70,7 @@ impl Ports {
     }
 }
 
-/// The ports of one sort of paths, and what a packet is behind each.
+/// The ports of one sort of paths. Of one of them the channel and the phase are those of all.
 struct Sort {
     ports: Ports,
     any: Candidate,

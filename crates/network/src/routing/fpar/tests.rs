@@ -224,6 +224,23 @@ fn wrong_thresholds_and_networks_are_refused() {
     );
 }
 
+#[test]
+fn the_program_chooses_among_so_many_ports_and_no_more() {
+    // A spine has its 100 leaves and 30 global links to choose among.
+    let new = |leaves, rules| {
+        let topology = dragonfly_plus(leaves, 2, 1, 30, 3);
+        Fpar::new(&topology, 0.5, Choice::ByLoad, rules, None)
+    };
+    assert!(new(98, FparRules::Codes).is_ok());
+    let error = new(100, FparRules::CodesMended).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "130 ports of one router to choose among are too many for fpar routing, which handles up to \
+         128: use rules = \"paper\", which has no such limit"
+    );
+    assert!(new(100, FparRules::Paper).is_ok());
+}
+
 /// How often each port is taken out of 4,000 times.
 fn shares(fpar: &Fpar, at: u32, route: PacketRoute, own: &dyn Fn(u16) -> u64) -> Vec<(u16, f64)> {
     let mut counts = std::collections::BTreeMap::new();
