@@ -3,7 +3,7 @@
     .venv/bin/python docs/studies/judged_again.py NAME [RESULTS …]
 
 A study of days is not simulated again because the rules of its verdicts have changed, because
-points were added to it, or because they are simulated elsewhere. Two files keep it:
+points were added to it, or because they are simulated elsewhere. What is known is in two files:
 
 - docs/studies/study_NAME_points.csv: what was measured at each point, from which findings are
   judged. The points in RESULTS, directories of runs of the study, are added to it, of whatever
