@@ -68,7 +68,7 @@ from odonata.study.page import (
     statements_section,
     values_of,
 )
-from odonata.study.sweep import Sweep, SweepPoint
+from odonata.study.sweep import Sweep
 
 #: Sections of a page that depend on the study file or its verdicts, in the order of the page.
 _SECTIONS = (
@@ -104,14 +104,14 @@ def main(name: str, *results: Path) -> None:
     kept, kept_points = (DOCS / "studies" / f"{stem}_{what}.csv" for what in ("findings", "points"))
     known_points = points_before(kept_points)
     simulated = known_points | points_of(results)
-    points = Sweep(study).points if simulated else []
-    table = _table(study, points, simulated)
+    sweep = Sweep(study)
+    table = _table(sweep, simulated)
     if simulated:
         write_points(table, kept_points)
         if len(table) < len(simulated):
             print(f"{len(simulated) - len(table)} points left out: not scenarios of the study")
     known = before(kept)
-    verdicts = again(study, table, known)
+    verdicts = again(sweep, table, known)
     write_findings(verdicts, kept)
     with_digits_of(kept, known)
     link = f"[{kept.name}](studies/{kept.name})"
@@ -119,8 +119,8 @@ def main(name: str, *results: Path) -> None:
     text = with_introduction(text, study)
     if results:
         added = {one: record for one, record in simulated.items() if one not in known_points}
-        text = with_simulations(text, study, _table(study, points, added))
-        text = with_pictures(text, study, table, page)
+        text = with_simulations(text, sweep, _table(sweep, added))
+        text = with_pictures(text, sweep, table, page)
     for section in (
         parameters_section(study),
         findings_section(study, verdicts).replace(f"`{FINDINGS_FILE}`", link),
@@ -185,16 +185,14 @@ def write_points(table: pa.Table, kept: Path) -> None:
             writer.writerow(row | {"saturated": "; ".join(row["saturated"] or ())})
 
 
-def _table(
-    study: StudyFile, points: Sequence[SweepPoint], records: Mapping[str, Record]
-) -> pa.Table:
+def _table(sweep: Sweep, records: Mapping[str, Record]) -> pa.Table:
     """The dataset of a study's points whose scenario has a record."""
     simulated = {
         point.fingerprint(): records[point.scenario_fingerprint]
-        for point in points
+        for point in sweep.points
         if point.scenario_fingerprint in records
     }
-    return build_dataset(study, points, simulated)
+    return build_dataset(sweep.study, sweep.points, simulated)
 
 
 def before(kept: Path) -> dict[str, list[Mapping[str, str]]]:
@@ -244,17 +242,17 @@ def with_digits_of(kept: Path, known: Mapping[str, Sequence[Mapping[str, str]]])
 
 
 def again(
-    study: StudyFile, table: pa.Table, known: Mapping[str, Sequence[Mapping[str, str]]]
+    sweep: Sweep, table: pa.Table, known: Mapping[str, Sequence[Mapping[str, str]]]
 ) -> list[Verdict]:
     """Verdicts of the dataset, and of what is known where it has nothing.
 
     Args:
-        study: The study.
+        sweep: All points of the study.
         table: Its dataset; may be empty.
         known: Rows of an earlier dataset's findings by claim.
     """
-    found = []
-    points = [point.axes for point in Sweep(study).points]
+    study, found = sweep.study, []
+    points = [point.axes for point in sweep.points]
     for verdict in judge(study, table, points=points):
         rows = known.get(verdict.finding.claim, [])
         before = [_observation(study, verdict, row) for row in rows]
@@ -359,11 +357,12 @@ def with_introduction(text: str, study: StudyFile) -> str:
     return head + text[text.index("Written by\n") :]
 
 
-def with_simulations(text: str, study: StudyFile, table: pa.Table) -> str:
+def with_simulations(text: str, sweep: Sweep, table: pa.Table) -> str:
     """A page with the axes of the study file, and numbers that include those of a dataset.
 
     Either all or none of the dataset's points are counted on the page already.
     """
+    study = sweep.study
     begin, end = text.index("| axis | keys"), text.index("## ", text.index("| axis | keys"))
     known = {
         cells[0].strip(): f", {cells[2].strip()}, "
@@ -374,7 +373,7 @@ def with_simulations(text: str, study: StudyFile, table: pa.Table) -> str:
     if counted is None:
         raise SystemExit("the page does not say how many simulations there are")
     runs, combinations = (int(number.replace(",", "")) for number in counted.groups())
-    points = [point.axes for point in Sweep(study).points]
+    points = sweep.points
     if runs + len(table) <= len(points):
         axes = [axis.column for axis in study.axis]
         runs += len(table)
@@ -391,9 +390,9 @@ def with_simulations(text: str, study: StudyFile, table: pa.Table) -> str:
     return text[:begin] + "\n".join(lines) + "\n" + text[end:]
 
 
-def with_pictures(text: str, study: StudyFile, table: pa.Table, page: Path) -> str:
+def with_pictures(text: str, sweep: Sweep, table: pa.Table, page: Path) -> str:
     """A page with the pictures whose points are all in a dataset; copies them beside the others."""
-    sweep = Sweep(study)
+    study = sweep.study
     names = [axis.column for axis in study.axis]
     columns = {name: table[name].to_pandas().to_numpy(dtype=object) for name in names}
 

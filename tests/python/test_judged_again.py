@@ -79,7 +79,9 @@ def again(study: StudyFile, *rows: dict[str, str]) -> list[str]:
     """Verdicts of what was kept."""
     import judged_again
 
-    (verdict,) = judged_again.again(study, build_dataset(study, [], {}), {"slowed by 7 %": rows})
+    (verdict,) = judged_again.again(
+        Sweep(study), build_dataset(study, [], {}), {"slowed by 7 %": rows}
+    )
     return [one.verdict for one in verdict.observations]
 
 
@@ -125,7 +127,7 @@ def test_a_mean_is_that_of_what_is_together(study: StudyFile, tmp_path: Path) ->
     study = study.model_copy(update={"finding": [finding]})
     rows = [row(0.1, "1.0", "1.01", "holds"), row(0.2, "1.2", "1.21", "does not hold")]
     known = {"slowed by 7 %": rows}
-    (verdict,) = judged_again.again(study, build_dataset(study, [], {}), known)
+    (verdict,) = judged_again.again(Sweep(study), build_dataset(study, [], {}), known)
     assert verdict.mean is not None
     assert verdict.mean.ours.value == pytest.approx(1.1)
     assert verdict.text == "does not hold"
@@ -156,7 +158,7 @@ def test_what_was_added_is_named_as_before(study: StudyFile) -> None:
     record = {"values": {"latency_us": 1.0}, "version": "1"}
     added = build_dataset(study, points, {point.fingerprint(): record for point in points})
     kept = {"slowed by 7 %": [row(0.1, "1.1", "1.1", "does not hold")]}
-    (verdict,) = judged_again.again(study, added, kept)
+    (verdict,) = judged_again.again(Sweep(study), added, kept)
     found = [(one.axes, one.ours.value) for one in verdict.observations]
     assert found == [({"load": 0.1}, 1.1), ({"load": 0.2}, 1.0)]
 
@@ -235,10 +237,10 @@ def test_points_that_were_added_are_counted_once(study: StudyFile) -> None:
             "## Figures",
         ]
     )
-    once = judged_again.with_simulations(page, study, added)
+    once = judged_again.with_simulations(page, Sweep(study), added)
     assert "| load | `job.0.traffic.load` | 0.1, 0.2 |" in once
     assert "10 simulations of 2 combinations.\n\n## Figures" in once
-    assert judged_again.with_simulations(once, study, added) == once
+    assert judged_again.with_simulations(once, Sweep(study), added) == once
 
 
 def test_points_are_kept_and_found_again_by_their_scenario(
@@ -263,7 +265,7 @@ def test_points_are_kept_and_found_again_by_their_scenario(
     assert simulated == records
     kept = tmp_path / "points.csv"
     assert judged_again.points_before(kept) == {}
-    judged_again.write_points(judged_again._table(study, points, simulated), kept)
+    judged_again.write_points(judged_again._table(Sweep(study), simulated), kept)
     assert kept.read_text().startswith("load,seed,latency_us,saturated,fingerprint,version\n0.1,1,")
     del records["of an earlier study file"]
     assert judged_again.points_before(kept) == records

@@ -28,7 +28,7 @@ from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
-#: A :class:`Store` in the directory of what it is for.
+#: Name of the :class:`Store` in a directory of results.
 STORE_FILE = "points.jsonl"
 
 
