@@ -19,7 +19,8 @@ left as it is.
 
 Figures are kept with all their digits. Files of before that was so have four: where the fifth could
 change a verdict, the one of the run stands if what was published is still the same. Otherwise it is
-*undecided*, and a line says so.
+*undecided*, and a line says so. The same holds for a choice whose points are not kept, as how far
+the other choices are behind is not in a file of findings.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ from odonata.study.expression import Condition
 from odonata.study.file import StudyFile
 from odonata.study.findings import (
     FAILS,
+    FEWEST,
     HOLDS,
     MEAN,
+    OPEN,
     UNDECIDED,
     Observation,
     Verdict,
@@ -96,8 +99,8 @@ def main(name: str, *results: Path) -> None:
         SystemExit: If there is no such study file, or what is kept of it does not suffice.
     """
     if f"study-{name}" not in STUDIES:
-        known = ", ".join(sorted(file.removeprefix("study-") for file in STUDIES))
-        raise SystemExit(f"judged_again: found {name}, which has no study file; allowed: {known}")
+        allowed = ", ".join(sorted(file.removeprefix("study-") for file in STUDIES))
+        raise SystemExit(f"judged_again: found {name}, which has no study file; allowed: {allowed}")
     study = StudyFile.from_file(STUDIES[f"study-{name}"])
     page = DOCS / f"study-{name}.md"
     stem = f"study_{name.replace('-', '_')}"
@@ -274,7 +277,7 @@ def _in_full(
     names = {name for one in before for name in one.axes}
     columns = {axis.column: table[axis.column].to_pylist() for axis in study.axis}
     columns["seed"] = table["seed"].to_pylist()
-    chosen = range(len(table))
+    chosen: Sequence[int] = range(len(table))
     if verdict.finding.only is not None:
         arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
         mask = Condition(verdict.finding.only, list(columns)).mask(arrays, len(table))
@@ -320,15 +323,19 @@ def _observation(study: StudyFile, verdict: Verdict, row: Mapping[str, str]) -> 
     if verdict.finding.values is None:
         figures = (ours, *_ends(numbers))
         possible = [verdict_of(study, verdict.finding, one, seeds) for one in figures]
-        judged = possible[0]
-        if len(set(possible)) > 1:
-            judged = row["verdict"]
-            if row["published"] != verdict.published or judged not in possible:
-                print(f"undecided, as it is kept rounded: {verdict.finding.claim}; {row['at']}")
-                judged = UNDECIDED
+        unknown = "as it is kept rounded"
+    elif study.judged == "intervals" and seeds < FEWEST:
+        possible, unknown = [UNDECIDED], ""
     else:
-        # How far the others are apart is not kept: a choice that is ours stays open.
-        judged = FAILS if ours.low > 0 else ("undecided" if study.judged == "intervals" else HOLDS)
+        # How far the other choices are behind is not kept.
+        possible = [HOLDS, UNDECIDED, OPEN, FAILS]
+        unknown = "as another choice was published when it was judged"
+    judged = possible[0]
+    if len(set(possible)) > 1:
+        judged = row["verdict"]
+        if row["published"] != verdict.published or judged not in possible:
+            print(f"undecided, {unknown}: {verdict.finding.claim}; {row['at']}")
+            judged = UNDECIDED
     return Observation(axes, ours, row["our_choice"], judged, seeds)
 
 

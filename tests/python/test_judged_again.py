@@ -119,6 +119,28 @@ def test_rounded_figures_beside_an_end_keep_the_verdict_of_their_run(
     assert again(study, row(0.1, "1", "1.074", "does not hold")) == ["holds"]
 
 
+def test_a_choice_whose_points_are_not_kept_has_the_verdict_of_its_run(
+    study: StudyFile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That load 0.1 is ahead is kept; how far 0.2 is behind, which decides, is not."""
+    choice = {"quantity": "best", "over": ["load"], "values": {"load": 0.1}}
+    finding = study.finding[0].model_copy(update=choice | {"at_most": None})
+    study = study.model_copy(update={"finding": [finding]})
+
+    def kept(verdict: str, **other: str) -> dict[str, str]:
+        choice = {"published": "0.1", "at": "", "our_choice": "0.1"}
+        return row(0.1, "0", "0", verdict, **(choice | other))
+
+    for verdict in ("holds", "undecided"):
+        assert again(study, kept(verdict)) == [verdict]
+    behind = {"our_choice": "0.2", "ci95_low": "2", "ours": "3"}
+    assert again(study, kept("does not hold", **behind)) == ["does not hold"]
+    assert again(study, kept("holds", seeds="4")) == ["undecided"]
+    assert capsys.readouterr().out == ""
+    assert again(study, kept("holds", published="0.2")) == ["undecided"]
+    assert "as another choice was published when it was judged" in capsys.readouterr().out
+
+
 def test_a_mean_is_that_of_what_is_together(study: StudyFile, tmp_path: Path) -> None:
     """1.0 of before and 1.2 of before are 1.1 on average; the row of the mean is no combination."""
     import judged_again
