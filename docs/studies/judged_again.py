@@ -256,13 +256,28 @@ def again(
     """
     study, found = sweep.study, []
     points = [point.axes for point in sweep.points]
-    for verdict in judge(study, table, points=points):
-        rows = known.get(verdict.finding.claim, [])
+    # A part of what a mean or an extreme is of may be in the dataset, the rest in what is known.
+    parts = study.model_copy(
+        update={
+            "finding": [
+                finding.model_copy(update={"combinations": "every"}) for finding in study.finding
+            ]
+        }
+    )
+    for finding, verdict, part in zip(
+        study.finding,
+        judge(study, table, points=points),
+        judge(parts, table, points=points),
+        strict=True,
+    ):
+        rows = known.get(finding.claim, [])
         before = [_observation(study, verdict, row) for row in rows]
-        now = _in_full(study, table, verdict, before)
+        now = _in_full(study, table, part, before)
         observations = _together(before, now)
+        if finding.combinations != "every" and len(observations) < verdict.combinations:
+            observations = before
         unit = rows[0]["unit"] if observations is before else verdict.unit
-        mean = mean_of(study, verdict.finding, observations)
+        mean = mean_of(study, finding, observations)
         found.append(dataclasses.replace(verdict, observations=observations, mean=mean, unit=unit))
     return found
 

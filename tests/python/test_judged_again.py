@@ -172,6 +172,23 @@ def test_each_combination_is_the_one_with_more_seeds(study: StudyFile) -> None:
     assert judged_again._together(before, [Observation({}, Estimated(3.0), "", "", 5)]) is before
 
 
+@pytest.mark.parametrize(("added", "text"), [("load == 0.2", "1.2"), ("load == 0.1", "1.1")])
+def test_of_an_extreme_a_part_is_known_and_the_rest_is_added(
+    study: StudyFile, added: str, text: str
+) -> None:
+    """1.1 is known of load 0.1. The largest is that of both loads, and 1.1 while 0.2 is missing."""
+    import judged_again
+
+    finding = study.finding[0].model_copy(update={"combinations": "largest"})
+    study = study.model_copy(update={"finding": [finding]})
+    points = Sweep(study).select(added)
+    record = {"values": {"latency_us": 1.2}, "version": "1"}
+    table = build_dataset(study, points, {point.fingerprint(): record for point in points})
+    kept = {"slowed by 7 %": [row(0.1, "1.1", "1.1", "does not hold")]}
+    (verdict,) = judged_again.again(Sweep(study), table, kept)
+    assert [str(one.ours.value) for one in verdict.counted] == [text]
+
+
 def test_what_was_added_is_named_as_before(study: StudyFile) -> None:
     """A dataset of one load names no load; beside what was kept of the other it needs its name."""
     import judged_again

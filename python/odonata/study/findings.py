@@ -59,6 +59,7 @@ class Verdict:
         unit: Of figures: `%`, `×` for multiples, or that of what is measured.
         instead: What stands in the place of a verdict where there is none to be given.
         mean: Of a finding about the mean of all combinations: that mean, if none is missing.
+        combinations: How many the study has; 0 if that is not known.
     """
 
     finding: Finding
@@ -66,6 +67,7 @@ class Verdict:
     unit: str = "%"
     instead: str = ""
     mean: Observation | None = None
+    combinations: int = 0
 
     @property
     def counted(self) -> Sequence[Observation]:
@@ -194,11 +196,13 @@ def judge(
     units = {measure.column_name: measure.unit_text for measure in study.measure}
     found = []
     for position, finding in enumerate(study.finding):
-        observations = _Judge(study, axes, table, position, finding, whole).observations()
+        judged = _Judge(study, axes, table, position, finding, whole)
+        observations = judged.observations()
         unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
         mean = mean_of(study, finding, observations)
         instead = _instead(study, finding, quick)
-        found.append(Verdict(finding, observations, unit, instead, mean))
+        combinations = judged.combinations()
+        found.append(Verdict(finding, observations, unit, instead, mean, combinations))
     return found
 
 
@@ -277,7 +281,7 @@ class _Judge:
         else:
             return self._choices()
         # Of a part of the combinations neither the extreme nor the mean is that of all.
-        if self._finding.combinations != "every" and len(found) < self._combinations():
+        if self._finding.combinations != "every" and len(found) < self.combinations():
             return []
         return [
             Observation(
@@ -332,7 +336,7 @@ class _Judge:
         ]
         return grouped(wanted, self._axes, apart)
 
-    def _combinations(self) -> int:
+    def combinations(self) -> int:
         """Number of combinations at which the study has what the finding is computed of."""
         groups = self._wanted(self._compared()).values()
         if self._finding.quantity == "range":
