@@ -274,7 +274,7 @@ def again(
         before = [_observation(study, verdict, row) for row in rows]
         now = _in_full(study, table, part, before)
         observations = _together(before, now)
-        if finding.combinations != "every" and len(observations) < verdict.combinations:
+        if finding.combinations != "every" and len(observations) < verdict.combination_count:
             observations = before
         unit = rows[0]["unit"] if observations is before else verdict.unit
         mean = mean_of(study, finding, observations)

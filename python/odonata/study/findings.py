@@ -59,7 +59,7 @@ class Verdict:
         unit: Of figures: `%`, `×` for multiples, or that of what is measured.
         instead: What stands in the place of a verdict where there is none to be given.
         mean: Of a finding about the mean of all combinations: that mean, if none is missing.
-        combinations: How many the study has; 0 if that is not known.
+        combination_count: How many combinations the study has; 0 if that is not known.
     """
 
     finding: Finding
@@ -67,7 +67,7 @@ class Verdict:
     unit: str = "%"
     instead: str = ""
     mean: Observation | None = None
-    combinations: int = 0
+    combination_count: int = 0
 
     @property
     def counted(self) -> Sequence[Observation]:
@@ -201,8 +201,8 @@ def judge(
         unit = {"value": units[finding.y], "ratio": "×"}.get(finding.quantity, "%")
         mean = mean_of(study, finding, observations)
         instead = _instead(study, finding, quick)
-        combinations = judged.combinations()
-        found.append(Verdict(finding, observations, unit, instead, mean, combinations))
+        count = judged.combination_count()
+        found.append(Verdict(finding, observations, unit, instead, mean, count))
     return found
 
 
@@ -281,7 +281,7 @@ class _Judge:
         else:
             return self._choices()
         # Of a part of the combinations neither the extreme nor the mean is that of all.
-        if self._finding.combinations != "every" and len(found) < self.combinations():
+        if self._finding.combinations != "every" and len(found) < self.combination_count():
             return []
         return [
             Observation(
@@ -336,7 +336,7 @@ class _Judge:
         ]
         return grouped(wanted, self._axes, apart)
 
-    def combinations(self) -> int:
+    def combination_count(self) -> int:
         """Number of combinations at which the study has what the finding is computed of."""
         groups = self._wanted(self._compared()).values()
         if self._finding.quantity == "range":
