@@ -10,7 +10,8 @@ points were added to it, or because they are simulated elsewhere. What is known 
   build and version of the study file, if the study still has their scenario.
 - docs/studies/study_NAME_findings.csv: figures, intervals and seeds of all findings, also of points
   that were simulated before points were kept. Of a finding that both files have, each combination
-  is the one with more seeds.
+  is the one with more seeds. A mean or an extreme takes its combinations from both, and stays as
+  it was while they lack some.
 
 Rewritten are these files and, in docs/study-NAME.md, the text and what stands below these headings:
 parameters, findings, our own statements, what is lacking. With RESULTS, also the values of the
@@ -264,15 +265,11 @@ def again(
             ]
         }
     )
-    for finding, verdict, part in zip(
-        study.finding,
-        judge(study, table, points=points),
-        judge(parts, table, points=points),
-        strict=True,
-    ):
+    for finding, part in zip(study.finding, judge(parts, table, points=points), strict=True):
+        verdict = dataclasses.replace(part, finding=finding)
         rows = known.get(finding.claim, [])
         before = [_observation(study, verdict, row) for row in rows]
-        now = _in_full(study, table, part, before)
+        now = _in_full(study, table, verdict, before)
         observations = _together(before, now)
         if finding.combinations != "every" and len(observations) < verdict.combination_count:
             observations = before
