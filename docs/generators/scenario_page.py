@@ -92,7 +92,9 @@ def _heading(name: str) -> str:
 LINKS_TEXT = """\
 `[network.links]` has one table per link class, such as
 `global = { bandwidth = "25 GB/s", latency = "500 ns" }`. Both directions of a link have the full
-bandwidth.
+bandwidth. By default every link of every family has the same bandwidth, between routers as between
+nodes and routers: networks are compared by what is wired, not by what a family's links are like,
+and a network of one router carries all that its nodes send.
 """
 
 

@@ -61,14 +61,11 @@ from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
-    FatTreeLink,
-    FatTreeUpperLink,
-    GlobalLink,
     Link,
     Links,
+    LongLink,
     NamedLink,
     NetworkBase,
-    TerminalLink,
     Tests,
 )
 from odonata.problem import refuse
@@ -202,8 +199,7 @@ from odonata.units import Duration
 BASES = {"codes": "ConfiguredNetwork"}
 #: What a network has that names no family.
 SHARED = [
-    *("FatTreeLink", "FatTreeUpperLink", "GlobalLink", "Link", "Links", "NamedLink"),
-    *("Network", "Nic", "Router", "Routing", "Table", "TerminalLink"),
+    *("Link", "Links", "LongLink", "NamedLink", "Network", "Nic", "Router", "Routing", "Table"),
 ]
 
 #: The tables that are declared, by name.

@@ -56,11 +56,15 @@ class Machine:
     packet: str = "4 KiB"
 
 
+#: Links of Cray's Aries as CODES models them, other than those of nodes, which have 16 GiB/s.
+ARIES_LOCAL, ARIES_GLOBAL = {"bandwidth": "5.25 GiB/s"}, {"bandwidth": "4.69 GiB/s"}
 DRAGONFLY = {"family": "dragonfly", "p": 4, "a": 8, "h": 4}
+ARIES = {"local": ARIES_LOCAL, "global": ARIES_GLOBAL}
+ARIES_GRIDS = {"green": ARIES_LOCAL, "black": ARIES_LOCAL}
 MACHINES = (
     Machine("dragonfly", 1056, {**DRAGONFLY, "links": ALIKE}, ("q-adaptive",)),
     Machine("dragonfly, packets of 256 B", 1056, {**DRAGONFLY, "links": ALIKE}, packet="256 B"),
-    Machine("dragonfly, default links", 1056, DRAGONFLY),
+    Machine("dragonfly, Aries links", 1056, {**DRAGONFLY, "links": ARIES}),
     Machine(
         "dragonfly+",
         576,
@@ -68,7 +72,7 @@ MACHINES = (
         ("fpar",),
     ),
     Machine(
-        "Cray XC, default links",
+        "Cray XC, Aries links",
         3456,
         {
             "family": "dragonfly",
@@ -80,6 +84,7 @@ MACHINES = (
             "rows": 6,
             "columns": 16,
             "column_links": 3,
+            "links": {**ARIES_GRIDS, "global": ARIES_GLOBAL},
         },
     ),
     Machine(
@@ -94,22 +99,27 @@ THETA = "shared/data/theta-topology/theta.interconnect"
 JUDGES = (
     Machine("dragonfly+ of 12", 1872, {**LARGER_PLUS, "links": ALIKE}),
     Machine(
-        "Theta's list, default links",
+        "Theta's list, Aries links",
         3456,
-        {"family": "cray-xc-file", "file": THETA, "nodes_per_router": 4},
+        {
+            "family": "cray-xc-file",
+            "file": THETA,
+            "nodes_per_router": 4,
+            "links": {**ARIES_GRIDS, "blue": ARIES_GLOBAL},
+        },
     ),
 )
 #: Rows near 95 % and below it: network, traffic, load, algorithm, better oblivious one.
 NEAR = (
     ("dragonfly+", "uniform", 0.8, "ugal-l", "minimal"),
-    ("dragonfly, default links", "uniform", 0.4, "ugal-l", "minimal"),
-    ("dragonfly, default links", "ADV+1", 0.2, "par", "valiant"),
+    ("dragonfly, Aries links", "uniform", 0.4, "ugal-l", "minimal"),
+    ("dragonfly, Aries links", "ADV+1", 0.2, "par", "valiant"),
     ("dragonfly+ of 12", "uniform", 0.8, "ugal-l", "minimal"),
-    ("Cray XC, default links", "uniform", 0.8, "ugal-l", "minimal"),
-    ("Cray XC, default links", "ADV+1", 0.2, "ugal-l", "valiant"),
-    ("Cray XC, default links", "ADV+1", 0.4, "ugal-l", "valiant"),
-    ("Theta's list, default links", "uniform", 0.4, "par", "minimal"),
-    ("Theta's list, default links", "uniform", 0.8, "par", "minimal"),
+    ("Cray XC, Aries links", "uniform", 0.8, "ugal-l", "minimal"),
+    ("Cray XC, Aries links", "ADV+1", 0.2, "ugal-l", "valiant"),
+    ("Cray XC, Aries links", "ADV+1", 0.4, "ugal-l", "valiant"),
+    ("Theta's list, Aries links", "uniform", 0.4, "par", "minimal"),
+    ("Theta's list, Aries links", "uniform", 0.8, "par", "minimal"),
 )
 
 

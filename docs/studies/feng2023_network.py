@@ -47,6 +47,11 @@ p = 4
 wiring_file = "{wiring}"
 g = {groups}
 {circuits}
+[network.links] # those of a Cray XC, as CODES models them
+green = {{ bandwidth = "5.25 GiB/s" }}
+black = {{ bandwidth = "5.25 GiB/s" }}
+global = {{ bandwidth = "4.69 GiB/s" }}
+
 [[job]]
 name = "any"
 nodes = 2

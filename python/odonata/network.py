@@ -15,14 +15,11 @@ from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
-    FatTreeLink,
-    FatTreeUpperLink,
-    GlobalLink,
     Link,
     Links,
+    LongLink,
     NamedLink,
     NetworkBase,
-    TerminalLink,
     Tests,
 )
 from odonata.problem import refuse
@@ -39,10 +36,7 @@ __all__ = [
     "DragonflyPlusLinks",
     "EdgeList",
     "FatTree",
-    "FatTreeLink",
     "FatTreeLinks",
-    "FatTreeUpperLink",
-    "GlobalLink",
     "Graphml",
     "HyperX",
     "Ibnetdiscover",
@@ -51,6 +45,7 @@ __all__ = [
     "Link",
     "Links",
     "LocalLinks",
+    "LongLink",
     "NamedLink",
     "Network",
     "Nic",
@@ -61,7 +56,6 @@ __all__ = [
     "SlimFly",
     "SlimFlyLinks",
     "Table",
-    "TerminalLink",
     "Torus",
 ]
 
@@ -75,7 +69,7 @@ class DragonflyLinks(Links):
     """Within a row of a Cray XC group (backplane of a chassis)."""
     black: Link = Field(default_factory=Link)
     """Within a column of a Cray XC group (cables between chassis)."""
-    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    global_: LongLink = Field(default_factory=LongLink, alias="global")
     """Between groups."""
 
 
@@ -131,7 +125,7 @@ class DragonflyPlusLinks(Links):
 
     local: Link = Field(default_factory=Link)
     """Between leaves and spines."""
-    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    global_: LongLink = Field(default_factory=LongLink, alias="global")
     """Between spines of different groups."""
 
 
@@ -172,7 +166,7 @@ class ReconfigurableLinks(Links):
     """Within rows of Cray XC groups."""
     black: Link = Field(default_factory=Link)
     """Within columns of Cray XC groups."""
-    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    global_: LongLink = Field(default_factory=LongLink, alias="global")
     """Circuits: from group to group through an optical switch."""
 
 
@@ -258,11 +252,11 @@ class ReconfigurableDragonfly(NetworkBase):
 class FatTreeLinks(Links):
     """Link classes of a fat tree."""
 
-    level1: FatTreeLink = Field(default_factory=FatTreeLink)
+    level1: Link = Field(default_factory=Link)
     """Between leaf switches and those of level 2."""
-    level2: FatTreeUpperLink = Field(default_factory=FatTreeUpperLink)
+    level2: LongLink = Field(default_factory=LongLink)
     """Between switches of levels 2 and 3."""
-    level3: FatTreeUpperLink = Field(default_factory=FatTreeUpperLink)
+    level3: LongLink = Field(default_factory=LongLink)
     """Between switches of levels 3 and 4."""
 
 
@@ -371,7 +365,7 @@ class SlimFlyLinks(Links):
 
     local: Link = Field(default_factory=Link)
     """Within a group."""
-    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    global_: LongLink = Field(default_factory=LongLink, alias="global")
     """Between groups."""
 
 
@@ -434,7 +428,7 @@ class CrayXcLinks(Links):
     """Within a row of a group (backplane of a chassis)."""
     black: Link = Field(default_factory=Link)
     """Within a column of a group (cables between chassis)."""
-    blue: GlobalLink = Field(default_factory=GlobalLink)
+    blue: LongLink = Field(default_factory=LongLink)
     """Between groups."""
 
 
@@ -460,7 +454,7 @@ class CodesLinks(Links):
     """Within a row of a group (backplane of a chassis)."""
     black: Link = Field(default_factory=Link)
     """Within a column of a group (cables between chassis)."""
-    global_: GlobalLink = Field(default_factory=GlobalLink, alias="global")
+    global_: LongLink = Field(default_factory=LongLink, alias="global")
     """Between groups."""
 
 

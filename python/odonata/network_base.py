@@ -26,7 +26,7 @@ from odonata.units import Duration, Rate
 class Link(Table):
     """What all links of one class have in common; both directions have the full bandwidth."""
 
-    bandwidth: Bandwidth = Rate("5.25 GiB/s")
+    bandwidth: Bandwidth = Rate("16 GiB/s")
     """Rate of each direction."""
     latency: PositiveDelay = Duration("30 ns")
     """Propagation delay of each direction."""
@@ -36,13 +36,6 @@ class Link(Table):
     delay), plus four packets."""
 
 
-class TerminalLink(Link):
-    """The links between nodes and routers."""
-
-    bandwidth: Bandwidth = Rate("16 GiB/s")
-    """Rate of each direction."""
-
-
 class NamedLink(Link):
     """A link class of a wiring file."""
 
@@ -50,24 +43,8 @@ class NamedLink(Link):
     """Kind of the links. Default: the kind that the class's name says, else `local`."""
 
 
-class GlobalLink(Link):
-    """The links between groups."""
-
-    bandwidth: Bandwidth = Rate("4.69 GiB/s")
-    """Rate of each direction."""
-    latency: PositiveDelay = Duration("300 ns")
-    """Propagation delay of each direction."""
-
-
-class FatTreeLink(Link):
-    """The links above one level of a fat tree."""
-
-    bandwidth: Bandwidth = Rate("16 GiB/s")
-    """Rate of each direction."""
-
-
-class FatTreeUpperLink(FatTreeLink):
-    """The links above a level of a fat tree from the second on."""
+class LongLink(Link):
+    """The links between groups, and above level 2 of a fat tree."""
 
     latency: PositiveDelay = Duration("300 ns")
     """Propagation delay of each direction."""
@@ -76,7 +53,7 @@ class FatTreeUpperLink(FatTreeLink):
 class Links(Table):
     """Link classes of a network."""
 
-    terminal: TerminalLink = Field(default_factory=TerminalLink)
+    terminal: Link = Field(default_factory=Link)
     """Between nodes and routers."""
 
 

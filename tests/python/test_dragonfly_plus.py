@@ -61,7 +61,11 @@ def accepted(network: dict[str, Any], routing: str, nodes: int) -> float:
     traffic = {"pattern": "adversarial", "k": 1, "message": "256 B", "load": 0.4}
     scenario = Scenario.from_dict(
         {
-            "network": {**network, "routing": routing},
+            "network": {
+                **network,
+                "routing": routing,
+                "links": {"global": {"bandwidth": "4 GiB/s"}},
+            },
             "simulation": {"duration": "60 us", "warmup": "30 us", "packet": "256 B"},
             "job": [{"nodes": nodes, "traffic": traffic}],
         }

@@ -96,8 +96,8 @@ def test_the_engine_gets_integers_with_units_in_their_names() -> None:
         "buffer_bytes": None,
         "kind": None,
     }
-    # What is left out of a link class is the default: 5.25 GiB/s, 30 ns.
-    assert normalised["network"]["links"]["local"]["bandwidth_bytes_per_s"] == 5_637_144_576
+    # What is left out of a link class is the default: 16 GiB/s, 30 ns.
+    assert normalised["network"]["links"]["local"]["bandwidth_bytes_per_s"] == 16 * 2**30
     left, right = normalised["jobs"]
     assert left["load"]["motif"]["kind"] == {
         "name": "halo",
@@ -346,7 +346,7 @@ def test_the_schema_is_one_and_describes_every_key() -> None:
 
 
 def test_quantities_in_the_schema_tell_their_units() -> None:
-    latency = scenario_schema()["$defs"]["GlobalLink"]["properties"]["latency"]
+    latency = scenario_schema()["$defs"]["LongLink"]["properties"]["latency"]
     assert latency["x-quantity"] == "duration"
     assert "µs" in latency["x-units"]
     assert latency["default"] == "300 ns"

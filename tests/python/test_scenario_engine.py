@@ -307,8 +307,7 @@ def test_a_plain_list_of_pairs_is_a_network(tmp_path: Path) -> None:
     )["description"]
     assert described["nodes"] == 12
     classes = {one["name"]: one["bandwidth_bytes_per_s"] for one in described["link_classes"]}
-    # As a dragonfly's, by default.
-    assert classes == {"terminal": 17_179_869_184, "local": 5_637_144_576}
+    assert classes == {"terminal": 16 * 2**30, "local": 16 * 2**30}
     # Its nodes come from one place.
     (tmp_path / "ring.txt").write_text("nodes 1 0\n0 1\n")
     with pytest.raises(ScenarioError, match=r"network\.nodes_per_router.*attaches nodes itself"):

@@ -42,6 +42,7 @@ family = "dragonfly"
 p = 2
 a = 4
 h = 2
+links = { local = { bandwidth = "5 GiB/s" }, global = { bandwidth = "5 GiB/s" } }
 """
 
 

@@ -56,7 +56,8 @@ mod tests {
     use super::classes::default_buffer;
     use super::*;
     use crate::spec::{
-        self, CrayXcFile, Crossbar, Dragonfly, Family, FileNetwork, Link, Network, Router,
+        self, CrayXcFile, Crossbar, Dragonfly, Family, FatTree, FileNetwork, HyperX, Link, Network,
+        Router,
     };
     use crate::testing::dragonfly;
     use proptest::prelude::*;
@@ -134,13 +135,38 @@ mod tests {
         spec.g = None;
         let topology = build_topology(&network(Family::Dragonfly(spec))).unwrap();
         assert_eq!((topology.groups, topology.nodes()), (9, 72));
-        // Left-out classes have the documented defaults.
-        let rates: Vec<u64> = topology
-            .link_classes
-            .iter()
-            .map(|class| class.bandwidth.bytes_per_second())
-            .collect();
-        assert_eq!(rates, [17_179_869_184, 5_637_144_576, 5_035_849_155]);
+    }
+
+    #[test]
+    fn links_of_which_nothing_is_said_are_equal_in_all_families() {
+        // 16 GiB/s, 30 ns; 300 ns between groups and above level 2 of a fat tree.
+        let tree = FatTree {
+            radix: Some(4),
+            levels: Some(4),
+            ..FatTree::default()
+        };
+        let hyperx = HyperX {
+            size: vec![2, 2],
+            parallel: None,
+            p: 2,
+        };
+        for (family, latencies_ns) in [
+            (Family::Crossbar(Crossbar { nodes: 4 }), &[30][..]),
+            (Family::FatTree(tree), &[30, 30, 300, 300]),
+            (Family::Hyperx(hyperx), &[30, 30, 30]),
+            (
+                Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)),
+                &[30, 30, 300],
+            ),
+        ] {
+            let topology = build_topology(&network(family)).unwrap();
+            let classes = topology.link_classes.iter();
+            let links: Vec<_> = classes
+                .map(|class| (class.bandwidth.bytes_per_second(), class.latency.0 / 1000))
+                .collect();
+            let expected: Vec<_> = latencies_ns.iter().map(|&ns| (16 << 30, ns)).collect();
+            assert_eq!(links, expected, "{}", topology.title);
+        }
     }
 
     #[test]
@@ -245,10 +271,7 @@ mod tests {
         assert_eq!((topology.nodes(), topology.routers()), (4, 2));
         // It says nothing of its name.
         assert!(topology.title.contains("classes"), "{}", topology.title);
-        assert_eq!(
-            topology.link_classes[1].bandwidth.bytes_per_second(),
-            5_637_144_576
-        );
+        assert_eq!(topology.link_classes[1].latency.0, 30_000);
         // A class of the wrong role.
         let links = &mut wired.scenario.network.links;
         links.get_mut("fibre").unwrap().kind = Some(LinkKind::Global);

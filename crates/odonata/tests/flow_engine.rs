@@ -172,7 +172,7 @@ fn every_byte_arrives_over_as_many_links_as_packets_take() {
 
 #[test]
 fn the_only_link_between_two_groups_is_the_bottleneck() {
-    // Every node of a group sends 1 MiB to the next group over one link of 4.69
+    // Every node of a group sends 1 MiB to the next group over one link of 16
     // GiB/s: eight messages, so eight times as long as the link needs for one, and
     // a latency of less than 2 µs. Packets lose a little to each other.
     let scenario = scenario(motif(
@@ -182,7 +182,7 @@ fn the_only_link_between_two_groups_is_the_bottleneck() {
         }),
         1,
     ));
-    let alone = 8.0 * f64::from(1 << 20) / (4.69 * f64::from(1 << 30)) * 1e12;
+    let alone = 8.0 * f64::from(1 << 20) / (16.0 * f64::from(1 << 30)) * 1e12;
     let end = |engine| simulate(&scenario, engine).outcome.end.0 as f64;
     let flow = end(Engine::Flow);
     assert!(flow > alone && flow < alone + 2e6, "{flow} {alone}");

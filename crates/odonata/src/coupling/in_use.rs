@@ -137,18 +137,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::spec::{Dragonfly, Network, ReconfigurableDragonfly};
+    use crate::spec::{Dragonfly, Link, Network, ReconfigurableDragonfly};
 
-    /// A dragonfly of 9 groups of 4 routers of 2 nodes, one link between two groups. Its nodes
-    /// send at the rate of that link, 4.69 of 16 GiB/s.
+    /// A dragonfly of 9 groups of 4 routers of 2 nodes, one link between two groups, which carries
+    /// as much as a node sends.
     fn jobs_that_always_talk(sizes: &[u32], traffic: &str) -> JobsOnNetwork {
         let machine = Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
         let spec = json!({
             "communication_share": {"fixed": 1.0}, "seed": 1,
             "mix": [{"from": 1, "to": 100, "shares": [[traffic, 1.0]]}],
             "level": {"flow": {
-                "machine": machine, "injection": 5_035_849_155.0 / 17_179_869_184.0,
-                "placement": {"policy": "contiguous"}, "switch_delay_ps": 0,
+                "machine": machine, "injection": 1.0, "placement": {"policy": "contiguous"},
+                "switch_delay_ps": 0,
             }},
         });
         JobsOnNetwork::new(&serde_json::from_value(spec).unwrap(), sizes, false).unwrap()
@@ -156,11 +156,15 @@ mod tests {
 
     /// Six groups of four routers of two nodes, eight links each, to switches; jobs that send from
     /// one half to the other all the time, as fast as their nodes can. A link between groups
-    /// carries 4.69 of the 16 GiB/s that a node sends.
+    /// carries half of what a node sends.
     fn reconfigurable(owned: bool, routing: Option<&str>) -> Result<JobsOnNetwork, Error> {
         let mut machine = ReconfigurableDragonfly::new(2, 4, 2, 6);
         machine.circuits = CircuitSource::Jobs;
-        let mut machine = json!(Network::new(Family::ReconfigurableDragonfly(machine)));
+        let mut machine = Network::new(Family::ReconfigurableDragonfly(machine));
+        let mut global = Link::default_for("global");
+        global.bandwidth_bytes_per_s /= 2;
+        machine.links.insert("global".into(), global);
+        let mut machine = json!(machine);
         if let Some(name) = routing {
             machine["routing"] = json!({ "algorithm": name });
         }
@@ -177,9 +181,9 @@ mod tests {
 
     #[test]
     fn who_owns_groups_has_all_their_links() {
-        // All eight links of both groups join them, for eight nodes either way: 4.69 / 16 of what
+        // All eight links of both groups join them, for eight nodes either way: half of what
         // they send. Joined to all five others alike, one or two lead to the other group.
-        let link = 5_035_849_155.0 / 17_179_869_184.0;
+        let link = 0.5;
         let speed = |network: &mut JobsOnNetwork, job| {
             let settled = network.settle().unwrap();
             settled.into_iter().find(|one| one.0 == job).unwrap().1

@@ -21,52 +21,41 @@ table! {
     }
 }
 
+/// Rate of every link of which nothing is said: networks of all families, and the links between
+/// nodes and routers as those between routers, are compared on equal links.
+const BANDWIDTH_BYTES_PER_S: u64 = 16 << 30;
+
 impl Link {
-    /// The link class of a name that a scenario leaves out. Bandwidths are those
-    /// of a Cray XC40 as the CODES project models it: 16 GiB/s into the network,
-    /// 5.25 GiB/s per electrical and 4.69 GiB/s per optical link.
+    /// The link class of a name that a scenario leaves out.
     pub fn default_for(class: &str) -> Self {
         let usual = match class {
-            "terminal" => UsualLink::Terminal,
-            "global" | "blue" => UsualLink::Global,
-            _ => UsualLink::Electrical,
+            "global" | "blue" | "level2" | "level3" => UsualLink::Long,
+            _ => UsualLink::Short,
         };
         usual.link()
     }
 }
 
-/// What a link is like where nothing is said of it.
+/// What a link is like where nothing is said of it: how long it is, as all have one bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum UsualLink {
-    /// An electrical link of a Cray XC.
+    /// Within a rack or a few: 30 ns, some 6 m of cable.
     #[serde(rename = "Link")]
-    Electrical,
-    /// A link between a node and its router.
-    #[serde(rename = "TerminalLink")]
-    Terminal,
-    /// An optical link of a Cray XC.
-    #[serde(rename = "GlobalLink")]
-    Global,
-    /// A link above the leaves of a fat tree.
-    #[serde(rename = "FatTreeLink")]
-    FatTree,
-    /// A link above another level of a fat tree.
-    #[serde(rename = "FatTreeUpperLink")]
-    FatTreeUpper,
+    Short,
+    /// Across the machine: 300 ns, some 60 m of fibre.
+    #[serde(rename = "LongLink")]
+    Long,
 }
 
 impl UsualLink {
     /// The link.
     pub fn link(self) -> Link {
-        let (bandwidth_bytes_per_s, latency_ps) = match self {
-            Self::Electrical => (5_637_144_576, 30_000),
-            Self::Terminal | Self::FatTree => (17_179_869_184, 30_000),
-            Self::Global => (5_035_849_155, 300_000),
-            Self::FatTreeUpper => (17_179_869_184, 300_000),
-        };
         Link {
-            bandwidth_bytes_per_s,
-            latency_ps,
+            bandwidth_bytes_per_s: BANDWIDTH_BYTES_PER_S,
+            latency_ps: match self {
+                Self::Short => 30_000,
+                Self::Long => 300_000,
+            },
             buffer_bytes: None,
             kind: None::<LinkKind>,
         }

@@ -102,7 +102,7 @@ impl Reader<'_> {
         match family.links {
             Links::OfFile { kinds, .. } => {
                 for (name, link) in given {
-                    let usual = UsualLink::Electrical.link();
+                    let usual = UsualLink::Short.link();
                     let link = self.link(name, Some(link), &usual, kinds);
                     form.insert(name.clone(), link);
                 }
@@ -112,7 +112,7 @@ impl Reader<'_> {
                 given_only,
                 ..
             } => {
-                let terminal = ("terminal", UsualLink::Terminal, false, true);
+                let terminal = ("terminal", UsualLink::Short, false, true);
                 let has =
                     |only: &[Tests]| only.is_empty() || only.iter().any(|tests| values.hold(tests));
                 let others = classes

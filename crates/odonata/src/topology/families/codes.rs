@@ -104,10 +104,10 @@ impl NetworkFamily for CodesNetwork {
         key_text: "Link classes. A class that is given here replaces the whole class of the \
              configuration.",
         classes: &[
-            DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
+            DeclaredLink::new("local", UsualLink::Short, "Within a group."),
             GREEN,
             BLACK,
-            DeclaredLink::new("global", UsualLink::Global, "Between groups."),
+            DeclaredLink::new("global", UsualLink::Long, "Between groups."),
         ],
         given_only: Some(&[("file", Test::Given)]),
     };

@@ -89,20 +89,20 @@ impl NetworkFamily for Dragonfly {
         text: "Link classes of a dragonfly; `green` and `black` instead of `local` in Cray XC groups.",
         key_text: "Link classes.",
         classes: &[
-            DeclaredLink::new("local", UsualLink::Electrical, "Within a group.").only(ALL_TO_ALL),
+            DeclaredLink::new("local", UsualLink::Short, "Within a group.").only(ALL_TO_ALL),
             DeclaredLink::new(
                 "green",
-                UsualLink::Electrical,
+                UsualLink::Short,
                 "Within a row of a Cray XC group (backplane of a chassis).",
             )
             .only(GRIDS),
             DeclaredLink::new(
                 "black",
-                UsualLink::Electrical,
+                UsualLink::Short,
                 "Within a column of a Cray XC group (cables between chassis).",
             )
             .only(GRIDS),
-            DeclaredLink::new("global", UsualLink::Global, "Between groups."),
+            DeclaredLink::new("global", UsualLink::Long, "Between groups."),
         ],
         given_only: None,
     };

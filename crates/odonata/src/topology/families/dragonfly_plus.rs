@@ -43,10 +43,10 @@ impl NetworkFamily for DragonflyPlus {
         text: "Link classes of a dragonfly+.",
         key_text: "Link classes.",
         classes: &[
-            DeclaredLink::new("local", UsualLink::Electrical, "Between leaves and spines."),
+            DeclaredLink::new("local", UsualLink::Short, "Between leaves and spines."),
             DeclaredLink::new(
                 "global",
-                UsualLink::Global,
+                UsualLink::Long,
                 "Between spines of different groups.",
             ),
         ],

@@ -67,17 +67,17 @@ impl NetworkFamily for FatTree {
         classes: &[
             DeclaredLink::new(
                 "level1",
-                UsualLink::FatTree,
+                UsualLink::Short,
                 "Between leaf switches and those of level 2.",
             ),
             DeclaredLink::new(
                 "level2",
-                UsualLink::FatTreeUpper,
+                UsualLink::Long,
                 "Between switches of levels 2 and 3.",
             ),
             DeclaredLink::new(
                 "level3",
-                UsualLink::FatTreeUpper,
+                UsualLink::Long,
                 "Between switches of levels 3 and 4.",
             ),
         ],
@@ -106,14 +106,9 @@ pub(crate) fn specification(
         .chain(names.iter().map(String::as_str))
         .collect();
     classes.check_names(&known)?;
-    let above = (1..levels).zip(&names).map(|(level, name)| {
-        let usual = if level == 1 {
-            UsualLink::FatTree
-        } else {
-            UsualLink::FatTreeUpper
-        };
-        classes.class_or(name, FatTreeSpec::role(level, levels), &usual.link())
-    });
+    let above = (1..levels)
+        .zip(&names)
+        .map(|(level, name)| classes.class(name, FatTreeSpec::role(level, levels)));
     Ok(FatTreeSpec {
         above: above.collect::<Result<_, _>>()?,
         terminal: classes.class("terminal", LinkKind::Terminal)?,

@@ -39,13 +39,13 @@ table! {
 /// Links of the rows of a Cray XC's groups.
 pub(super) const GREEN: DeclaredLink = DeclaredLink::new(
     "green",
-    UsualLink::Electrical,
+    UsualLink::Short,
     "Within a row of a group (backplane of a chassis).",
 );
 /// And of their columns.
 pub(super) const BLACK: DeclaredLink = DeclaredLink::new(
     "black",
-    UsualLink::Electrical,
+    UsualLink::Short,
     "Within a column of a group (cables between chassis).",
 );
 
@@ -58,7 +58,7 @@ impl NetworkFamily for CrayXcFile {
         classes: &[
             GREEN,
             BLACK,
-            DeclaredLink::new("blue", UsualLink::Global, "Between groups."),
+            DeclaredLink::new("blue", UsualLink::Long, "Between groups."),
         ],
         given_only: None,
     };
@@ -89,7 +89,7 @@ impl NetworkFamily for FileNetwork {
     const LINKS: Links = Links::OfFile {
         text: "Link classes, by the names that the file uses. A link without a class in the file, \
              and of a kind for which no class is given, belongs to the class `terminal`, `local` or \
-             `global`, with the defaults of a dragonfly.",
+             `global`.",
         kinds: true,
     };
 

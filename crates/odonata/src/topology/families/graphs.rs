@@ -46,8 +46,8 @@ impl NetworkFamily for SlimFly {
         text: "Link classes of a Slim Fly.",
         key_text: "Link classes.",
         classes: &[
-            DeclaredLink::new("local", UsualLink::Electrical, "Within a group."),
-            DeclaredLink::new("global", UsualLink::Global, "Between groups."),
+            DeclaredLink::new("local", UsualLink::Short, "Within a group."),
+            DeclaredLink::new("global", UsualLink::Long, "Between groups."),
         ],
         given_only: None,
     };
@@ -66,7 +66,7 @@ impl NetworkFamily for Jellyfish {
         key_text: "Link classes.",
         classes: &[DeclaredLink::new(
             "local",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Between routers.",
         )],
         given_only: None,

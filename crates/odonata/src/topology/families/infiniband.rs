@@ -30,8 +30,7 @@ impl NetworkFamily for SubnetFile {
     const LINKS: Links = Links::OfFile {
         text: "Link classes: `terminal` and `local`; if links of a kind differ in rate, one class \
              per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the \
-             file (4xEDR: 12.5 GB/s); bandwidths without a rate in the file, and latencies, are by \
-             default those of a dragonfly.",
+             file (4xEDR: 12.5 GB/s).",
         kinds: false,
     };
 

@@ -18,42 +18,42 @@ const LINKS: Links = Links::Classes {
     classes: &[
         DeclaredLink::new(
             "local",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Between routers, in dimensions of which nothing else is said.",
         ),
         DeclaredLink::new(
             "dim1",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the first dimension. Default: as `local`.",
         )
         .later(),
         DeclaredLink::new(
             "dim2",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the second dimension. Default: as `local`.",
         )
         .later(),
         DeclaredLink::new(
             "dim3",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the third dimension. Default: as `local`.",
         )
         .later(),
         DeclaredLink::new(
             "dim4",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the fourth dimension. Default: as `local`.",
         )
         .later(),
         DeclaredLink::new(
             "dim5",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the fifth dimension. Default: as `local`.",
         )
         .later(),
         DeclaredLink::new(
             "dim6",
-            UsualLink::Electrical,
+            UsualLink::Short,
             "Along the sixth dimension. Default: as `local`.",
         )
         .later(),

@@ -171,25 +171,21 @@ impl NetworkFamily for ReconfigurableDragonfly {
         classes: &[
             DeclaredLink::new(
                 "local",
-                UsualLink::Electrical,
+                UsualLink::Short,
                 "Within a group that is all-to-all.",
             )
             .only(ALL_TO_ALL),
-            DeclaredLink::new(
-                "green",
-                UsualLink::Electrical,
-                "Within rows of Cray XC groups.",
-            )
-            .only(GRIDS),
+            DeclaredLink::new("green", UsualLink::Short, "Within rows of Cray XC groups.")
+                .only(GRIDS),
             DeclaredLink::new(
                 "black",
-                UsualLink::Electrical,
+                UsualLink::Short,
                 "Within columns of Cray XC groups.",
             )
             .only(GRIDS),
             DeclaredLink::new(
                 "global",
-                UsualLink::Global,
+                UsualLink::Long,
                 "Circuits: from group to group through an optical switch.",
             ),
         ],
