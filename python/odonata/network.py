@@ -519,7 +519,7 @@ class Ibnetdiscover(NetworkBase):
     file: FileName
     """Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario."""
     links: dict[str, Link] = Field(default_factory=dict)
-    """Link classes: `terminal` and `local`; if links of a kind differ in rate, one class per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s); bandwidths without a rate in the file, and latencies, are by default those of a dragonfly."""
+    """Link classes: `terminal` and `local`; if links of a kind differ in rate, one class per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s)."""
 
 
 class EdgeList(NetworkBase):
@@ -532,7 +532,7 @@ class EdgeList(NetworkBase):
     nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Nodes on each router, for a file that attaches none. Default: 1."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
-    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`, with the defaults of a dragonfly."""
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`."""
 
 
 class Graphml(NetworkBase):
@@ -545,7 +545,7 @@ class Graphml(NetworkBase):
     nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
     """Nodes on each router, for a file that attaches none. Default: 1."""
     links: dict[str, NamedLink] = Field(default_factory=dict)
-    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`, with the defaults of a dragonfly."""
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`."""
 
 
 Network = Annotated[Annotated[Dragonfly, Tag(tag("dragonfly"))] | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))] | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))] | Annotated[FatTree, Tag(tag("fat-tree"))] | Annotated[Torus, Tag(tag("torus"))] | Annotated[HyperX, Tag(tag("hyperx"))] | Annotated[SlimFly, Tag(tag("slim-fly"))] | Annotated[Jellyfish, Tag(tag("jellyfish"))] | Annotated[Crossbar, Tag(tag("crossbar"))] | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))] | Annotated[Codes, Tag(tag("codes"))] | Annotated[Ibnetdiscover, Tag(tag("ibnetdiscover"))] | Annotated[EdgeList, Tag(tag("edge-list"))] | Annotated[Graphml, Tag(tag("graphml"))], chosen_by("family", "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx", "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list", "graphml")]
