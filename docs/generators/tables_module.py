@@ -173,6 +173,8 @@ from pydantic import Field, Tag, model_validator
 
 from odonata import names
 from odonata.model import (
+    FILE_AS_TEXT,
+    NODES_AS_TEXT,
     PLUG_IN,
     Count,
     FileName,
@@ -291,7 +293,7 @@ def load_module() -> str:
     """The module of jobs."""
     *parts, job = (_table(TABLES[name]) for name in OF_JOBS)
     of_plug_ins = [_plug_in_in_full(kind) for kind in ("placement", "mapping")]
-    aliases = [_alias("Placement"), _alias("Mapping")]
+    aliases = [_alias("Placement", "NODES_AS_TEXT"), _alias("Mapping", "FILE_AS_TEXT")]
     return "\n\n".join([LOAD, *parts, *of_plug_ins, *aliases, job])
 
 

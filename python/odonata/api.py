@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import _engine, names
-from odonata.exporting import export_network
+from odonata.exporting import export_network, format_of
 from odonata.html.parts import facts, table
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
@@ -302,14 +302,13 @@ class Topology:
 
         Args:
             file: Must not exist yet.
-            format: As of ``odonata topology export``. Default: by how the name ends, ``graphml``,
-                ``gexf`` or ``edge-list``.
+            format: As of ``odonata topology export``. Default: by how the name ends.
 
         Raises:
-            OutputError: If the file exists or cannot be written.
+            OutputError: If the file exists or cannot be written, or its name ends in that of
+                another format.
         """
-        by_name = {".graphml": "graphml", ".gexf": "gexf"}
-        chosen = format or by_name.get(Path(file).suffix, "edge-list")
+        chosen = format_of(file, format)
         with new_file(Path(file)) as partial:
             export_network(self._scenario, chosen, partial)
         return Path(file)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
-from odonata import _engine
-from odonata.simulate import ask_engine
+from odonata.errors import OutputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,10 +21,45 @@ if TYPE_CHECKING:
 
     from odonata.scenario import Scenario
 
+#: How the names of files of each format end.
+FORMATS = {
+    "graphml": ".graphml",
+    "gexf": ".gexf",
+    "edge-list": ".edges",
+    "ibsim": ".net",
+    "opensm-root-guids": ".root-guids",
+    "opensm-guid-routing-order": ".routing-order",
+    "opensm-ids": ".ids",
+}
 _GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 _GEXF = "http://www.gexf.net/1.2draft"
 #: GEXF's names of GraphML's types.
 _TYPES = {"int": "integer", "string": "string"}
+
+
+def format_of(path: str | os.PathLike[str] | None, asked: str | None) -> str:
+    """The format that is asked for, or that the name of the file ends in.
+
+    Args:
+        path: The file. Default: one whose name follows from the format.
+        asked: A format. Default: by the name; GraphML without any.
+
+    Raises:
+        OutputError: If the name ends in that of another format, or says none.
+    """
+    ending = "" if path is None else Path(path).suffix.lower()
+    by_name = next((name for name, end in FORMATS.items() if end == ending), None)
+    if asked is not None and by_name not in (None, asked):
+        raise OutputError(
+            f'{path}: found the ending "{ending}", which is that of {by_name}, and the format '
+            f'{asked}; allowed: "{FORMATS[asked]}" or the format {by_name}'
+        )
+    if asked is None and by_name is None and path is not None:
+        raise OutputError(
+            f'{path}: found the ending "{ending}"; allowed for networks: '
+            f"{', '.join(FORMATS.values())}, or any ending beside a format that is asked for"
+        )
+    return asked or by_name or "graphml"
 
 
 def export_network(scenario: Scenario, format: str, path: Path) -> None:
@@ -40,6 +74,9 @@ def export_network(scenario: Scenario, format: str, path: Path) -> None:
         ScenarioError: If the network cannot be built or written in that format.
         OSError: If the file cannot be written.
     """
+    from odonata import _engine
+    from odonata.simulate import ask_engine
+
     if format != "gexf":
         ask_engine(_engine.export, scenario, format, os.fspath(path))
         return

@@ -12,6 +12,8 @@ from pydantic import Field, Tag, model_validator
 
 from odonata import names
 from odonata.model import (
+    FILE_AS_TEXT,
+    NODES_AS_TEXT,
     PLUG_IN,
     Count,
     FileName,
@@ -124,10 +126,10 @@ class MappingPlugIn(PlugInTable):
         return self
 
 
-Placement = Annotated[Annotated[names.Placement, Tag(tag("a name"))] | Annotated[Annotated[str, not_ours("placement")], Tag(tag(PLUG_IN))] | Annotated[Annotated[list[Index], Field(min_length=1)], Tag(tag("a list of nodes"))] | Annotated[RankMapPlacement, Tag(tag("a table with `rank_map`"))] | Annotated[PlacementPlugIn, Tag(tag("a table with `plug_in`"))] | Annotated[PlacementTable, Tag(tag("a table"))], by_form({PLUG_IN: names_plug_in("placement"), "a name": is_text, "a list of nodes": is_list, "a table with `rank_map`": has_key("rank_map"), "a table with `plug_in`": has_key("plug_in"), "a table": is_table})]
+Placement = Annotated[Annotated[names.Placement, Tag(tag("a name"))] | Annotated[Annotated[str, not_ours("placement")], Tag(tag(PLUG_IN))] | Annotated[Annotated[list[Index], Field(min_length=1)], Tag(tag("a list of nodes"))] | Annotated[RankMapPlacement, Tag(tag("a table with `rank_map`"))] | Annotated[PlacementPlugIn, Tag(tag("a table with `plug_in`"))] | Annotated[PlacementTable, Tag(tag("a table"))], by_form({PLUG_IN: names_plug_in("placement"), "a name": is_text, "a list of nodes": is_list, "a table with `rank_map`": has_key("rank_map"), "a table with `plug_in`": has_key("plug_in"), "a table": is_table}), NODES_AS_TEXT]
 
 
-Mapping = Annotated[Annotated[names.Mapping, Tag(tag("a name"))] | Annotated[Annotated[str, not_ours("mapping")], Tag(tag(PLUG_IN))] | Annotated[Annotated[list[Index], Field(min_length=1)], Tag(tag("a list"))] | Annotated[MappingPlugIn, Tag(tag("a table with `plug_in`"))] | Annotated[MappingTable, Tag(tag("a table"))], by_form({PLUG_IN: names_plug_in("mapping"), "a name": is_text, "a list": is_list, "a table with `plug_in`": has_key("plug_in"), "a table": is_table})]
+Mapping = Annotated[Annotated[names.Mapping, Tag(tag("a name"))] | Annotated[Annotated[str, not_ours("mapping")], Tag(tag(PLUG_IN))] | Annotated[Annotated[list[Index], Field(min_length=1)], Tag(tag("a list"))] | Annotated[MappingPlugIn, Tag(tag("a table with `plug_in`"))] | Annotated[MappingTable, Tag(tag("a table"))], by_form({PLUG_IN: names_plug_in("mapping"), "a name": is_text, "a list": is_list, "a table with `plug_in`": has_key("plug_in"), "a table": is_table}), FILE_AS_TEXT]
 
 
 class Job(Table):
@@ -149,14 +151,14 @@ class Job(Table):
     each group in turn (`spread`), one node of each router in turn (`even`), whole groups
     that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
     (`grap`), random nodes (`random-node`), all nodes of random routers or groups
-    (`random-router`, `random-group`), or the nodes of a list. `level-spread`
-    (Zhang et al. 2018) takes the emptiest router that can hold the job, or else spreads the
-    job over the emptiest group that can, or over all groups. `hybrid` takes nodes in order
-    within the first group that can hold the job, or else places it as `spread` does.
-    `best-fit` takes the fullest router that can hold the job, or else the fullest group
-    that can, or else the fullest groups first. A table restricts a policy to some groups or
-    selects a mode of GRAP: `{ policy = "even", groups = "0-2" }`,
-    `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
+    (`random-router`, `random-group`), or the nodes of a list or of a text such as `"0,
+    3-8"`. `level-spread` (Zhang et al. 2018) takes the emptiest router that can hold the
+    job, or else spreads the job over the emptiest group that can, or over all groups.
+    `hybrid` takes nodes in order within the first group that can hold the job, or else
+    places it as `spread` does. `best-fit` takes the fullest router that can hold the job,
+    or else the fullest group that can, or else the fullest groups first. A table restricts
+    a policy to some groups or selects a mode of GRAP: `{ policy = "even", groups = "0-2"
+    }`, `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
     mapping: `{ rank_map = "job0" }`. A [plug-in](plug-ins.md) may add further policies."""
     mapping: Mapping = "linear"
     """Which rank sits on which of the job's nodes: node after node (`linear`), at random
@@ -165,8 +167,8 @@ class Job(Table):
     ([mapping](mapping.md)): only on its own node, which is a random one
     (`random-clusters`), the heaviest communicators first (`greedy`), or by recursive
     bisection of application and network (`graph-bisection`). Or an explicit mapping: the
-    index of each rank's node among the job's nodes, as a list or in a file. A
-    [plug-in](plug-ins.md) may add further mappings."""
+    index of each rank's node among the job's nodes, as a list or in a file, whose name
+    has a dot or slash (`"ranks.map"`). A [plug-in](plug-ins.md) may add further mappings."""
     idle: bool = False
     """Whether the job only occupies its nodes and sends nothing, to see the other jobs without
     its traffic."""

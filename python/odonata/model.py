@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -344,6 +345,27 @@ def _checked_numbers(text: str) -> str:
     numbers(text)
     return text
 
+
+def _listed(value: Any) -> Any:
+    """A text of numbers as their list; no name begins with a digit."""
+    is_numbers = isinstance(value, str) and value.lstrip()[:1].isdecimal()
+    return numbers(value) if is_numbers and not is_known("placement", value) else value
+
+
+def _in_file(value: Any) -> Any:
+    """The name of a file as the table that has it; no other name has a dot or slash."""
+    if not isinstance(value, str) or is_known("mapping", value):
+        return value
+    if value == "file":
+        allowed = 'the name of the file, such as "ranks.map" or { file = "ranks" }'
+        raise problem("", '"file"', allowed)
+    return {"file": value} if "." in value or "/" in value else value
+
+
+#: Of a value that may be a list of nodes: a text such as ``0, 3-8`` stands for it.
+NODES_AS_TEXT = BeforeValidator(_listed)
+#: Of a value that may be a table with a file: the file's name stands for it.
+FILE_AS_TEXT = BeforeValidator(_in_file)
 
 #: Numbers of groups or routers, from zero: a list, or a text with ranges; see :func:`numbers`.
 Numbers = Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,7 @@ def print_comparison(
     for (scope, name, quantity), group in rows.items():
         if not any(row["value"] for row in group):
             continue
-        title = name if scope == "job" else f"{name} links"
+        title = f"{name} links" if scope == "link_class" else name
         cells = []
         for row in group:
             words, value = _compared_value(quantity, row["value"])
@@ -111,7 +111,7 @@ def print_comparison(
         console.print(f"Not in all results: {escape(name)}", style="dim")
     if any(row["differs"] is not None for row in table.to_pylist()):
         console.print("[bold]Bold[/]: the 95 % interval excludes that nothing changed.")
-    else:
+    elif "job" in {scope for scope, _, _ in rows}:
         console.print(
             "Single runs: there is no telling chance from effect. Run with --replications to know.",
             style="dim",
@@ -122,11 +122,11 @@ def print_comparison(
 
 def _compared_value(quantity: str, value: float) -> tuple[str, str]:
     """What a figure is called, and its value."""
-    from odonata.plots.comparison import NAMES
+    from odonata.plots.comparison import name_of
 
     if quantity.startswith(("utilisation", "stall")):
-        return NAMES[quantity], display.percent(value)
-    return NAMES[quantity], readable(quantity, value)[1]
+        return name_of(quantity), display.percent(value)
+    return name_of(quantity), readable(quantity, value)[1]
 
 
 def _change(row: Mapping[str, Any]) -> str:
@@ -298,10 +298,11 @@ def print_figures(console: Console, title: str, figures: Mapping[str, Any]) -> N
 
 def readable(name: str, value: Any) -> tuple[str, str]:
     """A figure's name in words and its value with a unit, by the unit in its name."""
-    units = {
+    units: dict[str, Callable[[float], str]] = {
         "_bytes_per_s": display.rate,
         "_bytes": display.size,
         "_ps": display.duration,
+        "_s": lambda seconds: display.duration(1e12 * seconds),
     }
     if value is None or isinstance(value, bool):
         return _words(name), {None: display.NO_VALUE, True: "yes", False: "no"}[value]
@@ -456,11 +457,12 @@ def _link_table(classes: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _compact_table(first: str, others: Iterable[str]) -> Table:
-    """A table of figures that fits a terminal of 80 columns; only its first column wraps."""
+    """A table of figures for 80 columns; where it has few, only the first one wraps."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(first, style="bold", overflow="fold", vertical="bottom")
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
+    names = list(others)
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=len(names) <= 6, overflow="fold")
     return table
 
 

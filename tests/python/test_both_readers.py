@@ -62,6 +62,25 @@ def test_every_key_of_every_table_is_read_alike(tmp_path: Path) -> None:
         same(toml_text(data), tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("key", "short", "full"),
+    [
+        ("placement", '"0, 3-5"', [0, 3, 4, 5]),
+        ("placement", '"7"', [7]),
+        ("mapping", '"ranks.map"', {"file": "ranks.map"}),
+        ("mapping", '"of/ranks"', {"file": "of/ranks"}),
+    ],
+)
+def test_texts_stand_for_lists_and_files(key: str, short: str, full: Any, tmp_path: Path) -> None:
+    job = f'motif = {{ kind = "all-to-all", message = "1 kB" }}\n{key} = {short}\n'
+    # A list says how many nodes there are.
+    job += "" if key == "placement" else "nodes = 4\n"
+    text = f'[network]\nfamily = "dragonfly"\np = 2\na = 4\nh = 2\n[[job]]\n{job}'
+    same(text, tmp_path)
+    found = Scenario.from_toml(text).to_dict()["job"][0][key]
+    assert found == full
+
+
 GOOD = """
 seed = 3
 
@@ -162,6 +181,10 @@ NOISE = 'message = "1 kB", load = 0.1'
         ("nodes = 8", 'nodes = 8\nplacement = "contigous"'),
         ("nodes = 8", "nodes = 8\nplacement = []"),
         ("nodes = 8", "nodes = 8\nplacement = 3"),
+        ("nodes = 8", 'nodes = 8\nplacement = "5-3"'),
+        ("nodes = 8", 'nodes = 8\nplacement = "7x"'),
+        ("nodes = 8", 'nodes = 8\nmapping = "file"'),
+        ("nodes = 8", 'nodes = 8\nmapping = "liner"'),
         ("nodes = 8", "nodes = 8\nplacement = [0, -1]"),
         ("nodes = 8", 'nodes = 8\nplacement = { policy = "grap", groups = [1] }'),
         ("nodes = 8", 'nodes = 8\nplacement = { policy = "even" }'),

@@ -208,7 +208,7 @@ def test_on_the_command_line(
     assert "at least two" in capsys.readouterr().err
     Path("empty").mkdir()
     assert run("compare", "a", "empty") == 4
-    assert "holds neither the result of a run nor those of replications" in capsys.readouterr().err
+    assert "found no results; allowed: the directory of a run" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

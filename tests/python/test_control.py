@@ -607,6 +607,41 @@ def test_ways_follow_the_circuits_that_switches_hold(tmp_path: Path) -> None:
         assert len(leaves) == 8 and all(len(entries[leaf]) == 32 for leaf in leaves)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "nodes", "chosen"),
+    [
+        (DRAGONFLY, 48, 'steering = "min-max"'),
+        (TREE, 32, 'circuits = "jobs"\nsteering = "min-max"'),
+        (TREE, 32, 'circuits = "matrix"\nmatrix_file = "pods"'),
+        (TREE, 32, 'circuits = "traffic"\nperiod = "10 us"\nreconfiguration = "1 us"'),
+        (TREE, 32, 'circuits = "running-jobs"\nsteering = "birkhoff"'),
+    ],
+)
+def test_ways_need_no_word_of_how_circuits_are_chosen(
+    scenario: str, nodes: int, chosen: str, tmp_path: Path
+) -> None:
+    """Routes are of the circuits that switches hold, whoever has chosen them."""
+    names = [f"n{n}" for n in range(nodes)]
+    found = []
+    for text in (scenario, scenario + chosen):
+        directory = tmp_path / str(len(found))
+        directory.mkdir()
+        (directory / "pods").write_text("0 1\n1 0\n")
+        plant = network_plant(directory, text, f"n[0-{nodes - 1}]", 4)
+        with Controller(plant) as control:
+            # All pairs send as much, so that it does not matter how circuits are chosen.
+            control.set_circuits(1, plant.for_nodes(1, names))
+            held = control.settings()
+        assert plant.network is not None
+        pairs = list(itertools.permutations(names[::7], 2))
+        found.append(plant.network.ways([held[name] for name in plant.names], pairs))
+        done = call("control", "routes", "plant.toml", "--by", "pair", directory=directory)
+        assert done.returncode == 0, done.stderr
+    assert len(found[0]) == len(found[1])
+    if scenario == TREE:
+        assert found[0] == found[1]
+
+
 def test_a_job_steers_the_uplinks_of_leaves_that_it_has_alone(tmp_path: Path) -> None:
     plant = network_plant(tmp_path, TREE, "n[0-31]", 4)
     straight = [(name, port, port) for name in plant.names for port in range(4)]

@@ -1,5 +1,6 @@
 """Networks written for other programs, read back with the library that others use."""
 
+import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -61,3 +62,44 @@ def test_gexf_by_the_command_line_says_what_the_network_is(tmp_path: Path) -> No
     graph = networkx.read_gexf(out)
     assert graph.number_of_edges("r0", "r1") == 2
     assert graph.nodes["n1"] == {"kind": "node", "number": 1, "label": "node 1"}
+
+
+@pytest.mark.parametrize(
+    ("options", "begins"),
+    [
+        (("--out", "x.edges"), b"# Odonata edge list"),
+        (("--out", "x.graphml"), b"<?xml"),
+        (("--out", "x.GEXF"), b"<?xml"),
+        (("--out", "x.net"), b"#"),
+        (("--out", "x.txt", "--format", "edge-list"), b"# Odonata edge list"),
+        ((), b"<?xml"),
+    ],
+)
+def test_the_ending_says_the_format(
+    options: tuple[str, ...], begins: bytes, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('[network]\nfamily = "dragonfly"\np = 1\na = 2\nh = 1\n')
+    done = call("topology", "export", "s.toml", *options, "--json", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / json.loads(done.stdout)["file"]).read_bytes().startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            ("--out", "x.edges", "--format", "graphml"),
+            'found the ending ".edges", which is that of',
+        ),
+        (("--out", "x.png"), 'found the ending ".png"; allowed for networks: .graphml'),
+        (("--out", "x"), 'found the ending ""'),
+    ],
+)
+def test_a_format_that_contradicts_the_ending_is_refused(
+    options: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "s.toml").write_text('[network]\nfamily = "dragonfly"\np = 1\na = 2\nh = 1\n')
+    done = call("topology", "export", "s.toml", *options, directory=tmp_path)
+    assert done.returncode == 4
+    assert message in done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]

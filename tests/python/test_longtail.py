@@ -14,6 +14,8 @@ from random import Random
 import numpy as np
 import pytest
 
+from command import call
+from odonata import write_report
 from odonata.scenario import Scenario
 from odonata.simulate import run
 from odonata.study import run_study
@@ -414,6 +416,15 @@ def test_a_small_study_writes_everything_and_says_what_is_missing(
     assert f"{len(chosen)} of {len(points)} simulations" in page
     for name in ("places.png", "correlation.png", "indicators.png"):
         assert (tmp_path / "out" / name).stat().st_size > 5000
+
+    report = write_report(tmp_path / "out", out=tmp_path / "out.html").read_text(encoding="utf-8")
+    assert f"<p>{len(findings)}: " in report
+    assert "as fast on one island as in one group (1.18 to 1.17 ms)</th>" in report
+    shown = call("show", "out", directory=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    assert [line.strip() for line in shown.stdout.splitlines()] == [
+        line.strip().replace(str(tmp_path / "out"), "out") for line in lines
+    ]
 
     # The same as a quick one: nothing is simulated again, and nothing judged.
     (tmp_path / "quick").mkdir()

@@ -388,13 +388,14 @@ def test_show_reads_every_kind_of_directory(folder: Path) -> None:
         assert words in shown
         answer = json.loads(done(folder, "show", out, "--json"))
         assert answer["directory"] == out
+        done(folder, "report", out, "--out", f"{out}.html")
     (folder / "points.jsonl").write_text("{}\n{}\n")
     unfinished = odonata(folder, "show", ".")
     assert unfinished.returncode == ExitCode.OUTPUT
     assert "not finished, 2 simulations are done" in unfinished.stderr
     nothing = odonata(folder, "show", "nowhere")
     assert nothing.returncode == ExitCode.OUTPUT
-    assert "result.json is missing" in nothing.stderr
+    assert "there is no such directory" in nothing.stderr
 
 
 @pytest.mark.parametrize("kind", ["run", "interference", "study", "ranks"])

@@ -217,6 +217,31 @@ def test_interference_is_shown(runs: list[Path], tmp_path: Path) -> None:
     assert parts == ["Summary", "Who slows whom", "Scenario, and how to repeat it"]
 
 
+def test_a_search_for_saturation_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "load.toml").write_text(
+        SCENARIO.replace(
+            'motif = { kind = "halo3d", iterations = 2, message = "64 KiB" }',
+            'traffic = { pattern = "uniform-random", message = "256 B", load = 0.1 }',
+        ).split('[[job]]\nname = "other"')[0]
+        + '[simulation]\nduration = "20 us"\nwarmup = "5 us"\n'
+    )
+    options = ("--highest", "0.4", "--tolerance", "50%", "--jobs", "1", "--json")
+    done = call("saturation", "load.toml", *options, "--out", "found", directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    page = text_of(write_report(tmp_path / "found", out=tmp_path / "found.html"))
+    for point in answer["curve"]:
+        assert f">{point['load']:.4g}</th>" in page
+        assert f">{display.duration(point['latency_p99_ps'])}<" in page
+    parts = re.findall(r"<h3[^>]*>(.*?)</h3>", page)
+    assert parts == ["Summary", "Load and latency", "Scenario, and how to repeat it"]
+    # One that was stopped says how to go on.
+    (tmp_path / "found" / "saturation.json").unlink()
+    done = call("report", "found", directory=tmp_path)
+    assert done.returncode == 4
+    assert "not finished" in done.stderr
+
+
 STUDY = """
 title = "Loads and routing"
 base = "base.toml"

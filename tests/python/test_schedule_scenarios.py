@@ -288,3 +288,95 @@ def test_a_schema_checks_schedules(file: Path) -> None:
     for wrong in ({}, {"schedule": {}}, {"schedule": {"log": "x", "policy": 3}}):
         with pytest.raises(jsonschema.ValidationError):
             schema.validate(wrong)
+
+
+def test_schedules_that_differ_in_anything_are_compared(tmp_path: Path) -> None:
+    """Each under a name that says how it differs, and each as it is by itself."""
+    log, out = tmp_path / "example.swf", tmp_path / "out"
+    log.write_text(swf(*EXAMPLE))
+    wanted = ["easy", "easy+grap,grap.groups=5", "easy/sjf,estimates=perfect,limits=false"]
+    compared = [word for one in wanted for word in ("--compare", one)]
+    done = call("schedule", log, "--grap", "2", *compared, "--out", out, "--no-plots")
+    assert done.exit_code == 0, done.exception
+    found = starts(out)
+    assert list(found) == ["easy+grap", *wanted]
+    for position, options in enumerate(
+        (
+            ("--grap", "2"),
+            (),
+            ("--grap", "5"),
+            ("--order", "sjf", "--estimates", "perfect", "--no-limits"),
+        )
+    ):
+        alone = tmp_path / f"alone-{position}"
+        done = call("schedule", log, *options, "--out", alone, "--no-plots")
+        assert done.exit_code == 0, done.exception
+        assert list(starts(alone).values()) == [found[list(found)[position]]]
+    # The file that is kept says it again.
+    again = tmp_path / "again"
+    assert call("schedule", out / "scenario.toml", "--out", again, "--no-plots").exit_code == 0
+    assert starts(again) == found
+
+
+@pytest.mark.parametrize(
+    ("which", "message"),
+    [
+        ("easy+grap", "easy+grap is there twice"),
+        ("easy+grap,estimates=requested", "its keys have these values anyway"),
+        ("easy,estimates=good", 'estimates: found "good"; allowed: requested, perfect'),
+        ("easy,nodes=3", 'found "nodes"; allowed: keys of estimates'),
+        ("easy,grap.groups=3", "+grap if, and only if"),
+        ("easy+best", 'found "+best"; allowed: recorded, or POLICY'),
+        ("easy,estimates", 'found "estimates"; allowed: recorded, or POLICY'),
+    ],
+)
+def test_what_cannot_be_compared_is_said(which: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "example.swf").write_text(swf(*EXAMPLE))
+    failed = call("schedule", tmp_path / "example.swf", "--grap", "2", "--compare", which)
+    assert isinstance(failed.exception, ScenarioError)
+    (problem,) = failed.exception.problems
+    assert problem.path == "--compare"
+    assert message in problem.message
+
+
+def test_a_sweep_of_a_schedule_needs_no_measure(file: Path, tmp_path: Path) -> None:
+    found = odonata.sweep(file, {"schedule.policy": ["fcfs", "conservative"]}, jobs=1)
+    rows = found.table.to_pylist()
+    for row in rows:
+        (one, *_) = run_schedules(
+            Scenario.from_file(file).with_set({"schedule.policy": row["policy"]})
+        )
+        assert row["mean_wait_min"] == pytest.approx(one.figure("mean_wait_s") / 60)
+        assert row["max_wait_min"] == pytest.approx(one.figure("max_wait_s") / 60)
+        assert row["mean_bounded_slowdown"] == one.figure("mean_bounded_slowdown")
+        assert row["utilisation"] == one.figure("utilisation")
+
+
+def test_schedules_of_several_directories_are_compared(tmp_path: Path) -> None:
+    log = tmp_path / "example.swf"
+    log.write_text(swf(*EXAMPLE))
+    for name, options in (("one", ()), ("two", ("--policy", "fcfs", "--compare", "recorded"))):
+        done = call("schedule", log, *options, "--out", tmp_path / name, "--no-plots")
+        assert done.exit_code == 0, done.exception
+    found = odonata.compare(tmp_path / "one", tmp_path / "two")
+    labels = ["one: easy", "two: fcfs", "two: recorded"]
+    assert [one.label for one in found.results] == labels
+    assert found.settings["schedule.policy"] == ["easy", "fcfs", "recorded"]
+    made = [
+        one
+        for name in ("one", "two")
+        for one in json.loads((tmp_path / name / "summary.json").read_text()).values()
+    ]
+    rows = {(row["quantity"], row["result"]): row for row in found.table.to_pylist()}
+    for label, summary in zip(labels, made, strict=True):
+        row = rows["mean_wait_s", label]
+        assert row["value"] == summary["wait_s"]["mean"]
+        if label != labels[0]:
+            change = summary["wait_s"]["mean"] / made[0]["wait_s"]["mean"] - 1
+            assert row["change"] == pytest.approx(change)
+    # One directory that holds several needs no other.
+    assert len(odonata.compare(tmp_path / "two").results) == 2
+    done = call("compare", tmp_path / "one", tmp_path / "two", "--out", tmp_path / "compared")
+    assert done.exit_code == 0, done.exception
+    with pytest.raises(ValueError, match="found 1 results; allowed: at least two"):
+        odonata.compare(tmp_path / "one")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from odonata import Scenario
+from odonata import Scenario, write_report
 from odonata.results import Result
 from odonata.study.execution import Point, Record, Store, run_points
 from odonata.study.intervals import interval
@@ -120,6 +120,8 @@ def test_comparisons_read_back_equal(tmp_path: Path) -> None:
     written = [compared(1.04, 1.0), compared(1.2, 1.0, explanation="counting")]
     write(written, tmp_path)
     assert read(tmp_path / "comparisons.csv") == written
+    report = write_report(tmp_path, out=tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<p>2: 1 within 5 %, 1 explained by counting.</p>" in report
 
 
 def test_routes_are_counted_on_the_wiring() -> None:

@@ -163,6 +163,25 @@ def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) 
     assert call("report", "again", directory=tmp_path).returncode == 0
 
 
+def test_measures_of_one_quantity_are_told_apart(scenario: Path) -> None:
+    text = scenario.read_text().replace("nodes = 6", "nodes = 3")
+    other = text[text.index("[[job]]") :].replace('"shuffle"', '"other job"')
+    scenario.write_text(text + other.replace("16 kB", "32 kB"))
+    figures = ["job.shuffle.run_time_ps", "job.other job.run_time_ps"]
+    figures += ["job.*.run_time_ps", "job.*.run_time_ps:minimum"]
+    found = odonata.sweep(scenario, {}, measure=figures, repetitions=2, jobs=1)
+    names = ["shuffle_run_time_us", "other_job_run_time_us"]
+    names += ["maximum_run_time_us", "minimum_run_time_us"]
+    assert [measure.column_name for measure in found.study.measure] == names
+    for row in found.table.to_pylist():
+        one, other_job, most, least = (row[name] for name in names)
+        # The other job sends twice as much.
+        assert least == one < other_job == most
+    # What nothing else is called like keeps its name.
+    alone = sweep_study(scenario, {}, measure=figures[1:2], repetitions=2)
+    assert [measure.column_name for measure in alone.measure] == ["run_time_us"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -173,6 +192,10 @@ def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) 
         (("--set", "network.rooting=minimal,par"), "rooting"),
         (("--seeds", "2", "--measure", "job.*.speed"), "the quantity speed"),
         (("--set", "seed=1,2"), "use --seeds"),
+        (
+            ("--seeds", "2", *2 * ("--measure", "job.shuffle.run_time_ps")),
+            'found "job.shuffle.run_time_ps" twice',
+        ),
     ],
 )
 def test_what_cannot_be_swept_is_said(

@@ -19,7 +19,6 @@ from odonata.batch.network import (
 from odonata.batch.options import Multifactor, Window, moment
 from odonata.batch.schedules import Schedule, recorded_schedule, schedule
 from odonata.batch.table import (
-    RECORDED,
     FlowNetwork,
     Maintenance,
     MultifactorTable,
@@ -27,7 +26,6 @@ from odonata.batch.table import (
     ScheduleTable,
     SharedNetwork,
     SpeedUpNetwork,
-    split,
 )
 from odonata.errors import JobLogError, Problem
 from odonata.scenario import Scenario
@@ -54,13 +52,17 @@ class ScheduleRun:
             raise scenario.error([Problem("schedule", message, "nothing", "a table")])
         self._scenario = scenario
         self._table: ScheduleTable = scenario.schedule
-        self.names = self._table.wanted
+        self._tables = self._table.variants
+        self.names = list(self._tables)
         self.log: JobLog = read_job_log(
             scenario.directory / self._table.log,
             **self._table.reading.model_dump(),
             machine_nodes=self._table.nodes,
         )
-        self._network = self._read_network()
+        self._networks = {
+            name: None if table is None else self._read_network(table)
+            for name, table in self._tables.items()
+        }
         self._windows = self._read_windows()
 
     def run(self, name: str, progress: Callable[[int, int], object] | None = None) -> Schedule:
@@ -74,22 +76,24 @@ class ScheduleRun:
             JobLogError: If it cannot be made.
             KeyboardInterrupt: If it was interrupted.
         """
-        table = self._table
+        table = self._tables[name]
         counted: dict[str, Any] = {
-            "nodes": table.nodes,
-            "share_processors": table.share,
-            "whole_nodes": table.whole_nodes,
-            "tau": table.tau,
-            "interval": table.interval,
+            "nodes": self._table.nodes,
+            "share_processors": self._table.share,
+            "whole_nodes": self._table.whole_nodes,
+            "tau": self._table.tau,
+            "interval": self._table.interval,
         }
-        if name == RECORDED:
+        if table is None:
             return recorded_schedule(self.log, **counted)
-        policy, order = split(name)
+        weights = table.multifactor or MultifactorTable()
+        multifactor = Multifactor(**weights.model_dump(warnings=False))
         return schedule(
             self.log,
             **counted,
-            policy=policy,
-            order=self._multifactor() if order == "multifactor" else order,
+            name=name,
+            policy=table.policy,
+            order=multifactor if table.order == "multifactor" else table.order,
             estimates=table.estimates,
             running_estimates=table.running_estimates,
             enforce_limits=table.limits,
@@ -100,17 +104,13 @@ class ScheduleRun:
             grap_groups=None if table.grap is None else table.grap.groups,
             grap_modes=None if table.grap is None else table.grap.modes,
             mode_seed=self._scenario.seed,
-            network=self._network,
+            network=self._networks[name],
             windows=self._windows,
             progress=progress,
         )
 
-    def _multifactor(self) -> Multifactor:
-        given = self._table.multifactor or MultifactorTable()
-        return Multifactor(**given.model_dump(warnings=False))
-
-    def _read_network(self) -> Network | None:
-        given = self._table.network
+    def _read_network(self, table: ScheduleTable) -> Network | None:
+        given = table.network
         if given is None:
             return None
         directory = self._scenario.directory
@@ -120,7 +120,7 @@ class ScheduleRun:
             "seed": self._scenario.seed,
         }
         if isinstance(given, SpeedUpNetwork):
-            usual = BY_MODE if self._table.grap is not None else FENG2023_MIX
+            usual = BY_MODE if table.grap is not None else FENG2023_MIX
             return SpeedUps.read(directory / given.speed_ups, mix=mix or usual, **common)
         common |= {
             "mix": mix or COMMON_MIX,

@@ -187,7 +187,7 @@ def schedule(
         windows: Maintenance and reservations.
         tau: Shortest run time in the bounded slowdown.
         interval: Time between the rows of :attr:`Schedule.occupancy`.
-        name: Name of the schedule; by default formed from policy and order.
+        name: Name of the schedule; by default formed from policy, order and GRAP.
         progress: Is called with the number of jobs that have ended and the number of all jobs.
             ``True`` shows a bar in the terminal or notebook.
 
@@ -220,6 +220,7 @@ def schedule(
     }
     order_name = order if isinstance(order, str) else "multifactor"
     default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
+    default += "" if grap_groups is None else "+grap"
     from odonata.progress import JobsBar, following
 
     with following(

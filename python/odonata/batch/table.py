@@ -7,12 +7,14 @@ The one declaration of what a schedule takes: files are checked by it, and the o
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, Tag, model_validator
+from pydantic_core import PydanticCustomError
 
 from odonata import names
 from odonata.batch.network import (
@@ -33,6 +35,7 @@ from odonata.batch.options import (
     estimate_for_engine,
     policy_for_engine,
 )
+from odonata.errors import ScenarioError
 from odonata.model import (
     PLUG_IN,
     Count,
@@ -56,6 +59,12 @@ from odonata.units import Duration, Size
 
 #: As a schedule to compare with: that which the log records.
 RECORDED = "recorded"
+
+#: Keys that schedules of one log may have different values of, beside policy and order.
+_CHANGED = (
+    *("estimates", "running_estimates", "limits", "every", "per_event", "eligible", "larger"),
+    *("grap", "multifactor", "network"),
+)
 
 
 @dataclass(frozen=True)
@@ -88,23 +97,57 @@ def _checked(check: Callable[[str], object]) -> AfterValidator:
     return AfterValidator(validate)
 
 
-def split(which: str) -> tuple[str, str]:
-    """Policy and order of ``POLICY`` or ``POLICY/ORDER``."""
-    policy, _, order = which.partition("/")
-    return policy, order or "fcfs"
+@dataclass(frozen=True)
+class Which:
+    """One of the schedules of a log, as ``POLICY[/ORDER][+grap][,KEY=VALUE…]``.
 
+    Attributes:
+        policy: Its policy.
+        order: Its order of the queue.
+        grap: Whether it places jobs by GRAP.
+        changes: Other keys of `[schedule]` that it changes, and their values as texts.
+    """
 
-def named(which: str) -> str:
-    """The name of the schedule ``POLICY`` or ``POLICY/ORDER``, by which two are the same."""
-    policy, order = split(which)
-    return policy if order == "fcfs" else f"{policy}/{order}"
+    policy: str
+    order: str = "fcfs"
+    grap: bool = False
+    changes: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def read(cls, text: str) -> Which:
+        """What a text names.
+
+        Raises:
+            OptionError: If it names none.
+        """
+        what, *changes = text.split(",")
+        plain, plus, placed = what.strip().partition("+")
+        policy, _, order = plain.partition("/")
+        pairs = tuple((k.strip(), v.strip()) for k, _, v in (one.partition("=") for one in changes))
+        wrong = [one for one, (_, value) in zip(changes, pairs, strict=True) if not value]
+        if wrong or (plus and placed != "grap"):
+            found = wrong[0].strip() if wrong else f"+{placed}"
+            allowed = "recorded, or POLICY[/ORDER][+grap][,KEY=VALUE…] such as easy/wfp"
+            raise OptionError("", f'"{found}"', allowed)
+        policy_for_engine(policy)
+        check_order(order or "fcfs")
+        for key, _ in pairs:
+            if key.partition(".")[0] not in _CHANGED:
+                raise OptionError("", f'"{key}"', f"keys of {', '.join(_CHANGED)}")
+        return cls(policy, order or "fcfs", bool(plus), pairs)
+
+    @property
+    def name(self) -> str:
+        """Its name, by which two are the same."""
+        order = "" if self.order == "fcfs" else f"/{self.order}"
+        grap = "+grap" if self.grap else ""
+        changes = "".join(f",{key}={value}" for key, value in self.changes)
+        return f"{self.policy}{order}{grap}{changes}"
 
 
 def _check_compared(which: str) -> None:
     if which != RECORDED:
-        policy, order = split(which)
-        policy_for_engine(policy)
-        check_order(order)
+        Which.read(which)
 
 
 Policy = Annotated[str, _checked(policy_for_engine)]
@@ -324,8 +367,9 @@ class ScheduleTable(Table):
     multifactor: MultifactorTable | None = None
     """Weights and times of the order `multifactor`. Default: as below."""
     compare: Annotated[list[Compared], OnCommandLine(metavar="WHAT")] = Field(default_factory=list)
-    """Compare with another schedule of the log: recorded, a policy, or POLICY/ORDER such as
-    easy/wfp."""
+    """Compare with another schedule of the log: recorded, or POLICY[/ORDER][+grap] such as
+    easy/wfp; keys of `[schedule]` that differ follow, such as easy,estimates=perfect. Without +grap
+    it uses any free nodes."""
     estimates: Annotated[Estimates, OnCommandLine(metavar="WHICH")] = "requested"
     """Run times that the scheduler assumes: requested, perfect, or a multiple of the actual run
     time such as 2."""
@@ -372,18 +416,65 @@ class ScheduleTable(Table):
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """What the schedule depends on, sources of plug-ins included."""
         form = super().engine_form(directory)
-        orders = {split(one)[1] for one in self.wanted}
-        plug_ins = {name: find("order", name).source for name in orders if is_known("order", name)}
+        plug_ins = {
+            one.order: find("order", one.order).source
+            for one in self.variants.values()
+            if one is not None and is_known("order", one.order)
+        }
         return {**form, "plug-ins": plug_ins} if plug_ins else form
 
     @property
-    def wanted(self) -> list[str]:
-        """The schedules that are made, by their names: the first, and those to compare with."""
-        return [named(f"{self.policy}/{self.order}"), *map(named, self.compare)]
+    def _own(self) -> str:
+        """The name of the schedule of its own policy and order."""
+        return Which(self.policy, self.order, self.grap is not None).name
+
+    @property
+    def variants(self) -> dict[str, ScheduleTable | None]:
+        """The schedules that are made, by name: the table of each, ``None`` if it is recorded."""
+        return {
+            which if which == RECORDED else Which.read(which).name: self._variant(which)
+            for which in (self._own, *self.compare)
+        }
+
+    def _variant(self, which: str) -> ScheduleTable | None:
+        """The table of one of the schedules.
+
+        Raises:
+            ScenarioError: If keys that it changes have no such values.
+            PydanticCustomError: If it says nothing, or contradicts itself.
+        """
+        from odonata.scenario import set_key, typed_value
+
+        if which == RECORDED:
+            return None
+        one = Which.read(which)
+        data = self.model_dump(
+            by_alias=True,
+            exclude_none=True,
+            exclude_unset=True,
+            exclude={"compare"},
+            warnings=False,
+        )
+        if self.network is not None:
+            data["network"]["level"] = self.network.level
+        data |= {"policy": one.policy, "order": one.order}
+        if not one.grap:
+            data.pop("grap", None)
+        if one.order != "multifactor":
+            data.pop("multifactor", None)
+        before = copy.deepcopy(data)
+        for key, value in one.changes:
+            set_key(data, key, typed_value(value))
+        if one.grap != ("grap" in data):
+            raise problem("", f'"{which}"', "+grap if, and only if, `grap` has its groups")
+        changed = ScheduleTable(**data)
+        if one.changes and _same(changed, ScheduleTable(**before)):
+            raise problem("", f'"{which}"', "changes; its keys have these values anyway")
+        return changed
 
     @model_validator(mode="after")
     def _consistent(self) -> ScheduleTable:
-        orders = {split(one)[1] for one in self.wanted}
+        orders = {self.order} | {Which.read(one).order for one in self.compare if one != RECORDED}
         if self.multifactor is not None and "multifactor" not in orders:
             allowed = "no value: weights and their times have a meaning with multifactor only"
             raise problem("multifactor", "a table", allowed)
@@ -392,8 +483,33 @@ class ScheduleTable(Table):
         if self.share is not None and self.whole_nodes:
             allowed = "only without `share`: nodes that are shared are not whole; choose one"
             raise problem("whole_nodes", "true", allowed)
-        for position, one in enumerate(map(named, self.compare)):
-            if one in self.wanted[: position + 1]:
-                allowed = f"schedules that differ; {one} is there twice"
-                raise problem(f"compare[{position}]", f'"{self.compare[position]}"', allowed)
+        if self.compare:
+            self._check_compare()
         return self
+
+    def _check_compare(self) -> None:
+        made = [(self._own, self._variant(self._own))]
+        for position, which in enumerate(self.compare):
+            place, found = f"compare[{position}]", f'"{which}"'
+            try:
+                one = self._variant(which)
+            except ScenarioError as error:
+                said = "; ".join(f"{p.path}: {p.message}" for p in error.problems)
+                raise problem(place, found, f"values that the keys take ({said})") from None
+            except PydanticCustomError as error:
+                raise problem(place, found, (error.context or {})["allowed"]) from None
+            twice = next((name for name, other in made if _same(one, other)), None)
+            if twice is not None:
+                allowed = (
+                    f"schedules that differ; {twice} is there twice. What differs follows, such as "
+                    "easy,estimates=perfect"
+                )
+                raise problem(place, found, allowed)
+            made.append((which, one))
+
+
+def _same(one: ScheduleTable | None, other: ScheduleTable | None) -> bool:
+    """Whether two tables say the same, be it by default."""
+    if one is None or other is None:
+        return one is other
+    return one.model_dump(warnings=False) == other.model_dump(warnings=False)

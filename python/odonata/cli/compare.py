@@ -32,13 +32,11 @@ from odonata.cli.shared import (
 def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Compare results: what differs from the first, and how certain the difference is.
 
-    A, B … are directories that `odonata run` left, with or without --replications. Jobs and link
-    classes are matched by name. A change has a 95 % interval if both results have replications, or
+    A, B … are directories that `odonata run` left, with or without --replications, or `odonata
+    schedule`: one that holds several schedules may stand alone. Jobs and link classes are matched
+    by name. A change has a 95 % interval if both results have replications, or
     if both are of traffic in steady state.
     """
-    if len(directories) < 2:
-        raise click.UsageError("found one result; allowed: at least two, to compare them")
-
     from odonata.output import claim
     from odonata.report import print_comparison
     from odonata.study.comparing import compare as compare_results

@@ -28,9 +28,9 @@ def report(
 ) -> None:
     """Write results as one HTML file that opens anywhere, to pass on.
 
-    DIR is the directory of a run, a comparison, a study, a schedule or an analysis of
-    interference. With several runs, the file first shows how they differ. The file loads nothing
-    from elsewhere and has at most 5 MB.
+    DIR is the directory of a run, replications, a comparison, a study, a schedule, a search for
+    saturation, an analysis of interference or a validation. With several runs, the file first shows
+    how they differ. The file loads nothing from elsewhere and has at most 5 MB.
     """
     from odonata.html import write_report
 

@@ -236,7 +236,7 @@ def print_outcomes(
     table = new_table()
     table.add_column("")
     for each in schedules:
-        table.add_column(each.name, justify="right")
+        table.add_column(each.name, justify="right", overflow="fold")
 
     def row(name: str, show: Any) -> None:
         table.add_row(name, *(show(each.summary) for each in schedules))

@@ -133,8 +133,9 @@ SCHEDULE: tuple[KeyOption, ...] = (
         "schedule.compare",
         "texts",
         help=(
-            "Compare with another schedule of the log: recorded, a policy, or POLICY/ORDER such "
-            "as easy/wfp. May be given several times."
+            "Compare with another schedule of the log: recorded, or POLICY[/ORDER][+grap] such as"
+            " easy/wfp; keys of [schedule] that differ follow, such as easy,estimates=perfect. "
+            "Without +grap it uses any free nodes. May be given several times."
         ),
         metavar="WHAT",
     ),

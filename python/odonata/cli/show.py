@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,15 +20,9 @@ def show(directory: Path, as_json: bool) -> None:
     DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
     for saturation, an analysis of interference or a validation.
     """
-    for file, print_kind in _KINDS.items():
-        if (directory / file).is_file():
-            print_kind(directory, as_json)
-            return
-    _refuse_unfinished(directory)
-    if _is_schedule(directory):
-        _schedule(directory, as_json)
-    else:
-        _run(directory, as_json)
+    from odonata.kinds import kind_of
+
+    _KINDS[kind_of(directory)](directory, as_json)
 
 
 def _run(directory: Path, as_json: bool) -> None:
@@ -41,15 +34,6 @@ def _run(directory: Path, as_json: bool) -> None:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
     else:
         print_summary(terminal(), result, directory)
-
-
-def _is_schedule(directory: Path) -> bool:
-    from odonata.results import RESULT_FILE
-
-    try:
-        return "schedules" in json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
 
 
 def _schedule(directory: Path, as_json: bool) -> None:
@@ -155,30 +139,31 @@ def _study(directory: Path, as_json: bool) -> None:
     console.print(f"Results: {directory} (dataset.parquet)", markup=False, soft_wrap=True)
 
 
-def _refuse_unfinished(directory: Path) -> None:
-    """Says of a study that was stopped how to go on with it.
+def _longtail(directory: Path, as_json: bool) -> None:
+    import csv
 
-    Raises:
-        OutputError: If it is one.
-    """
-    from odonata.errors import OutputError
-    from odonata.study.execution import STORE_FILE
+    from odonata.output import reading
+    from odonata.study.longtail import FINDINGS_FILE
 
-    file = directory / STORE_FILE
-    if file.is_file():
-        count = file.read_bytes().count(b"\n")
-        raise OutputError(
-            f"{directory}: not finished, {count} simulations are done; run the command again that "
-            "began it, and it goes on"
-        )
+    with reading(directory), (directory / FINDINGS_FILE).open(encoding="utf-8", newline="") as file:
+        findings = list(csv.DictReader(file))
+        lines = [f"{one['verdict']:14} {one['claim']}; ours {one['ours']}" for one in findings]
+    if as_json:
+        print_json({"directory": str(directory), "findings": findings})
+        return
+    for line in [*lines, f"Results: {directory}"]:
+        terminal().print(line, markup=False, soft_wrap=True)
 
 
-#: A file by which the directory of a kind of result is known, and what prints it.
+#: What prints each kind of result.
 _KINDS: dict[str, Callable[[Path, bool], None]] = {
-    "interference.json": _interference,
-    "saturation.json": _saturation,
-    "replications.parquet": _replications,
-    "comparison.json": _comparison,
-    "comparisons.csv": _validation,
-    "dataset.parquet": _study,
+    "interference": _interference,
+    "saturation": _saturation,
+    "replications": _replications,
+    "comparison": _comparison,
+    "validation": _validation,
+    "longtail": _longtail,
+    "study": _study,
+    "schedule": _schedule,
+    "run": _run,
 }

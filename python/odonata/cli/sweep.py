@@ -54,7 +54,7 @@ _ROWS = 100
     metavar="FIGURE",
     help="What to keep of every run, such as job.*.run_time_ps:maximum (docs/studies.md). May be "
     "given several times. Default: run time and latencies of the slowest job, and the load "
-    "of the busiest link.",
+    "of the busiest link; with a [schedule] waits, bounded slowdown and utilisation.",
 )
 @click.option(
     "--seeds",

@@ -23,6 +23,7 @@ from odonata.cli.shared import (
     scenario_argument,
     terminal,
 )
+from odonata.exporting import FORMATS, export_network, format_of
 from odonata.output import check_new_file, new_file, unused_file
 
 if TYPE_CHECKING:
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
 
 #: Figures of single parts.
 Figures = TypeVar("Figures", "Watts", "Prices")
-
-#: Formats of ``export`` and how their files' names end.
-FORMATS = {
-    "graphml": ".graphml",
-    "gexf": ".gexf",
-    "edge-list": ".edges",
-    "ibsim": ".net",
-    "opensm-root-guids": ".root-guids",
-    "opensm-guid-routing-order": ".routing-order",
-    "opensm-ids": ".ids",
-}
 
 
 def out_option(default: str) -> Callable[[Command], Command]:
@@ -403,29 +393,25 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     "--format",
     "format_",
     type=click.Choice(list(FORMATS)),
-    default="graphml",
-    show_default=True,
     help="GraphML; GEXF, for Gephi; one line per link; a net file for ibsim, which simulates "
     "InfiniBand; or a file for OpenSM: its root switches, its order of destinations, or its "
-    "switch numbers.",
+    "switch numbers.  [default: as the name of FILE ends, or graphml]",
 )
 @out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
 @json_option
 @debug_option
 def export(
-    scenario: Path, changes: tuple[str, ...], format_: str, out: Path | None, as_json: bool
+    scenario: Path, changes: tuple[str, ...], format_: str | None, out: Path | None, as_json: bool
 ) -> None:
     """Write the network as a file that other programs can read.
 
     Odonata itself reads GraphML and one line per link.
     """
+    chosen = format_of(out, format_)
     what = read_scenario(scenario, changes)
-    path = check_new_file(out or unused_file(scenario.stem, FORMATS[format_]))
-
-    from odonata.exporting import export_network
-
+    path = check_new_file(out or unused_file(scenario.stem, FORMATS[chosen]))
     with new_file(path) as partial:
-        export_network(what, format_, partial)
+        export_network(what, chosen, partial)
     _say_written(path, as_json)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from odonata import _engine
 from odonata.control.circuits import Connections
@@ -53,11 +53,10 @@ class Network:
         data.pop("job", None)
         network = data["network"]
         if network["family"] == "reconfigurable-dragonfly":
-            network["circuits"] = "jobs"
-            network.pop("circuits_file", None)
+            # How circuits are chosen for jobs is for `circuits` to know.
+            _set_circuits(network, "jobs", network.get("steering"))
         elif "optical" in network:
-            network["optical"]["circuits"] = "unsteered"
-            network["optical"].pop("circuits_file", None)
+            _set_circuits(network["optical"], "unsteered")
         else:
             raise ControlError(
                 f"{where}: network.family: found {network['family']} without optical switches; "
@@ -296,9 +295,12 @@ class Network:
         with tempfile.TemporaryDirectory(prefix="odonata-circuits-") as directory:
             file = Path(directory) / "circuits"
             file.write_text(self._listed(settings))
-            table = "network." if not self.one_way else "network.optical."
-            changes = {f"{table}circuits": "file", f"{table}circuits_file": str(file)}
-            spec = self.scenario.with_set(changes).normalised_json()
+            data = self.scenario.to_dict()
+            network = data["network"]
+            table = network["optical"] if self.one_way else network
+            _set_circuits(table, "file")
+            table["circuits_file"] = str(file)
+            spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
             return _asked(lambda: _engine.routes(spec, numbers))
 
     def _listed(self, settings: Sequence[Connections]) -> str:
@@ -322,6 +324,15 @@ class Network:
     def _links_per_switch(self) -> int:
         groups = {group for group, _, _ in self._plant[1][0]}
         return self.ports[0] // len(groups)
+
+
+def _set_circuits(table: dict[str, Any], circuits: str, steering: str | None = None) -> None:
+    """Says which circuits are set, without what a scenario says of others."""
+    for key in ("circuits_file", "matrix_file", "steering", "period", "reconfiguration"):
+        table.pop(key, None)
+    table["circuits"] = circuits
+    if steering is not None:
+        table["steering"] = steering
 
 
 def _asked(question: Callable[[], Answer]) -> Answer:

@@ -15,6 +15,7 @@ from pathlib import Path
 from odonata import _engine
 from odonata.errors import OutputError
 from odonata.html.parts import Chart, Part, Section
+from odonata.kinds import kind_of
 from odonata.output import new_file, unused_file
 
 #: Name of the cells of a map that lead to links.
@@ -22,16 +23,8 @@ PAIRS = "pairs"
 #: No report is larger: what could be is cut down where it is made, and said.
 MOST_BYTES = 5_000_000
 
-#: A file by which the directory of a kind of result is known, and the module that shows it.
-_KINDS = {
-    "interference.json": "interference",
-    "comparison.json": "comparison",
-    "dataset.parquet": "study",
-    "occupancy.parquet": "schedule",
-    "replications.parquet": "run",
-    "links.parquet": "run",
-}
-_WHAT = "a run, replications, a comparison, a study, a schedule, or an analysis of interference"
+#: The module that shows each kind of result, where its name is another.
+_MODULES = {"replications": "run", "validation": "program", "longtail": "program"}
 
 #: The page may load nothing at all, from anywhere; a browser holds it to that.
 _POLICY = (
@@ -51,8 +44,8 @@ def write_report(
     shows first how they differ.
 
     Args:
-        *directories: Directories of runs, comparisons, studies, schedules or analyses of
-            interference, in the order in which they are shown.
+        *directories: Directories that commands have left: of runs, comparisons, studies, schedules
+            …, in the order in which they are shown.
         out: The file, which must not exist yet. Default: ``results/report-1.html``,
             ``results/report-2.html`` …
         title: Headline. Default: the title of what is shown.
@@ -68,7 +61,7 @@ def write_report(
     if not directories:
         raise ValueError("found no directory; allowed: at least one with results")
     paths = [Path(directory) for directory in directories]
-    kinds = [_kind(path) for path in paths]
+    kinds = [_MODULES.get(kind, kind) for kind in map(kind_of, paths)]
     sections: list[Section] = []
     runs = [path for path, kind in zip(paths, kinds, strict=True) if kind == "run"]
     if len(runs) > 1:
@@ -90,15 +83,6 @@ def write_report(
             )
         partial.write_text(page, encoding="utf-8")
     return file
-
-
-def _kind(directory: Path) -> str:
-    for name, kind in _KINDS.items():
-        if (directory / name).is_file():
-            return kind
-    if not directory.is_dir():
-        raise OutputError(f"{directory}: there is no such directory")
-    raise OutputError(f"{directory}: found no results; allowed: the directory of {_WHAT}")
 
 
 def render(sections: Sequence[Section], title: str) -> str:

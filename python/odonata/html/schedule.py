@@ -57,7 +57,7 @@ def _summary(schedules: Sequence[Schedule], answer: Mapping[str, Any]) -> Part:
     rows = []
     for key in keys:
         label, _ = readable(key, 0)
-        rows.append([_label(key, label), *(_value(key, one.get(key)) for one in summaries)])
+        rows.append([label, *(_value(key, one.get(key)) for one in summaries)])
     shown = [row for row in rows if any(cell != display.NO_VALUE for cell in row[1:])]
     facts_of = [
         ("machine", f"{schedules[0].summary['machine']:,} {schedules[0].unit}"),
@@ -89,15 +89,9 @@ def _flat(summary: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     return found
 
 
-def _label(key: str, label: str) -> str:
-    return label.removesuffix(" s") if key.endswith("_s") else label
-
-
 def _value(key: str, value: Any) -> str:
     if value is None:
         return display.NO_VALUE
-    if key.endswith("_s"):
-        return display.duration(1e12 * float(value))
     if "utilisation" in key:
         return display.percent(float(value))
     if isinstance(value, float) and abs(value) >= 1e4:

@@ -43,7 +43,7 @@ def section(directory: Path, *, brief: bool = False) -> Section:
     points = read_dataset(directory)
     parts = [_summary(study, points), *_measures(study, points)]
     if not brief:
-        parts += _pictures(directory)
+        parts += pictures(directory)
     parts += [_points(study, points), _reproducible(directory)]
     title = study.title or directory.name
     return Section("study", f"{title} ({directory.name})" if brief else title, parts)
@@ -176,7 +176,8 @@ def _name(axes: Sequence[str], values: Sequence[Any]) -> str:
     return ", ".join(f"{a} {v}" for a, v in zip(axes, values, strict=True) if v is not None)
 
 
-def _pictures(directory: Path) -> list[Part]:
+def pictures(directory: Path) -> list[Part]:
+    """The pictures of a study, as far as there is room."""
     content, room, left = [], MOST_PICTURE_BYTES, []
     for file in sorted(directory.glob("*.png")):
         size = file.stat().st_size

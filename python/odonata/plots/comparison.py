@@ -30,6 +30,13 @@ NAMES: Mapping[str, str] = {
     "utilisation_max": "highest utilisation",
     "stall_mean": "mean blocking",
 }
+
+
+def name_of(quantity: str) -> str:
+    """What a figure is called."""
+    return NAMES.get(quantity, quantity.removesuffix("_s").replace("_", " "))
+
+
 #: Figures and strips that are drawn: more would not be readable.
 MOST_ROWS = 40
 
@@ -39,7 +46,7 @@ def _changes(found: Comparison) -> list[tuple[str, list[dict[str, Any]]]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for row in found.table.to_pylist():
         if row["change"] is not None:
-            text = f"{row['name']}: {NAMES[row['quantity']]}"
+            text = f"{row['name']}: {name_of(row['quantity'])}"
             rows.setdefault(text, []).append(row)
     return list(rows.items())[:MOST_ROWS]
 
@@ -68,15 +75,18 @@ def size_of(found: Comparison) -> tuple[float, float]:
 
 
 def draw_comparison(figure: Figure, found: Comparison) -> None:
-    """Draws the change of every figure on the left, latencies of all results on the right.
+    """Draws the change of every figure on the left, latencies of all runs on the right.
 
     Args:
         figure: An empty figure.
         found: What is compared.
     """
-    left, right = figure.subplots(1, 2)
-    _draw_changes(left, found)
-    _draw_latencies(right, found)
+    if any("schedules" in summary for one in found.results for summary in one.summaries.values()):
+        _draw_changes(figure.subplots(), found)
+    else:
+        left, right = figure.subplots(1, 2)
+        _draw_changes(left, found)
+        _draw_latencies(right, found)
     handles = [
         Line2D(
             [],

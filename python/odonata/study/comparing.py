@@ -14,7 +14,10 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from odonata.batch.schedules import FIGURES, load_schedules
+from odonata.display import NO_VALUE
 from odonata.errors import OutputError
+from odonata.kinds import kind_of
 from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.results import RESULT_FILE, SCENARIO_FILE, SUMMARY_FILE
 from odonata.scenario import Scenario
@@ -40,9 +43,18 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         "mean_routers_visited",
     ),
     "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
+    "schedule": (
+        *("mean_wait_s", "median_wait_s", "p90_wait_s", "max_wait_s"),
+        *("mean_bounded_slowdown", "median_bounded_slowdown", "utilisation", "makespan_s"),
+        *("mean_queue", "max_queue", "fragmentation", "refused", "killed", "backfilled"),
+    ),
 }
 #: Where the summary holds the rows of a scope, and the key of their names.
-_ROWS = {"job": ("jobs", "name"), "link_class": ("link_classes", "class")}
+_ROWS = {
+    "job": ("jobs", "name"),
+    "link_class": ("link_classes", "class"),
+    "schedule": ("schedules", "name"),
+}
 
 SCHEMA = pa.schema(
     [
@@ -81,7 +93,7 @@ class Compared:
         """Names of the jobs or link classes that all of its runs have."""
         rows, key = _ROWS[scope]
         first, *others = (
-            [row[key] for row in summary[rows]] for summary in self.summaries.values()
+            [row[key] for row in summary.get(rows, ())] for summary in self.summaries.values()
         )
         return [name for name in first if all(name in other for other in others)]
 
@@ -203,17 +215,19 @@ def compare(*directories: str | os.PathLike[str]) -> Comparison:
     """Compares results with the first of them.
 
     Args:
-        *directories: At least two: results of ``odonata run``, or of ``odonata run
-            --replications``. The others are compared with the first.
+        *directories: Results of ``odonata run``, or of ``odonata run --replications``, or schedules
+            of job logs. The others are compared with the first.
 
     Raises:
         OutputError: If one of them holds no result.
-        ValueError: If there are fewer than two, or they have no job and no link class in common.
+        ValueError: If there are fewer than two results, or they have no job and no link class in
+            common.
     """
-    if len(directories) < 2:
-        raise ValueError(f"found {len(directories)} results; allowed: at least 2")
     paths = [Path(directory) for directory in directories]
-    results = [_read(path, label) for path, label in zip(paths, _labels(paths), strict=True)]
+    labelled = zip(paths, _labels(paths), strict=True) if paths else ()
+    results = [one for path, label in labelled for one in _read(path, label)]
+    if len(results) < 2:
+        raise ValueError(f"found {len(results)} results; allowed: at least two, to compare them")
     rows: list[dict[str, Any]] = []
     left_out: list[str] = []
     for scope, quantities in QUANTITIES.items():
@@ -225,25 +239,30 @@ def compare(*directories: str | os.PathLike[str]) -> Comparison:
             for quantity in quantities:
                 rows += _compared(results, scope, name, quantity)
     if not rows:
-        raise ValueError("found results without a job or link class of the same name in each")
+        raise ValueError(
+            "found results without a job or link class of the same name in each; allowed: runs "
+            "that have one, or schedules of job logs only"
+        )
     table = pa.Table.from_pylist(rows, schema=SCHEMA)
     return Comparison(results, table, _settings(results), left_out)
 
 
-def _read(directory: Path, label: str) -> Compared:
-    """Reads the summaries of one run, or of replications.
+def _read(directory: Path, label: str) -> list[Compared]:
+    """Reads the summaries of one run, of replications, or of each schedule of a job log.
 
     Raises:
         OutputError: If there are none.
     """
-    if (directory / RESULT_FILE).exists():
-        runs = [directory]
-    else:
+    kind = kind_of(directory)
+    if kind == "schedule":
+        return _read_schedules(directory, label)
+    runs = [directory]
+    if kind == "replications":
         runs = sorted(one.parent for one in directory.glob(f"seed-*/{RESULT_FILE}"))
-    if not runs:
+    if kind not in ("run", "replications") or not runs:
         raise OutputError(
-            f"{directory}: holds neither the result of a run nor those of replications: "
-            f"{RESULT_FILE} is missing"
+            f"{directory}: found a {kind}; allowed: the result of a run, those of replications, or "
+            "schedules of a job log"
         )
     summaries = {}
     for run in runs:
@@ -262,7 +281,26 @@ def _read(directory: Path, label: str) -> Compared:
             raise OutputError(f"{run}: cannot be read: {error}") from error
     file = runs[0] / SCENARIO_FILE
     scenario = Scenario.from_file(file).to_dict() if file.exists() else {}
-    return Compared(label, directory, summaries, scenario)
+    return [Compared(label, directory, summaries, scenario)]
+
+
+def _read_schedules(directory: Path, label: str) -> list[Compared]:
+    """Reads the summaries of the schedules of a job log."""
+    schedules, answer = load_schedules(directory)
+    file = directory / SCENARIO_FILE
+    scenario = Scenario.from_file(file) if file.exists() else None
+    tables = scenario.schedule.variants if scenario is not None and scenario.schedule else {}
+    found = []
+    for one in schedules:
+        summary = {"name": "all jobs", **{name: one.figure(name) for name in FIGURES}}
+        table = tables.get(one.name)
+        dumped = {} if table is None else table.model_dump(mode="json", exclude_unset=True)
+        whole = {} if scenario is None else scenario.to_dict()
+        log = answer["log"].get("file", NO_VALUE)
+        whole["schedule"] = {**(dumped or one.options), "policy": one.name, "log": log}
+        name = f"{label}: {one.name}"
+        found.append(Compared(name, directory, {0: {"schedules": [summary]}}, whole))
+    return found
 
 
 def _labels(paths: Sequence[Path]) -> list[str]:

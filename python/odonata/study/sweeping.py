@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
@@ -19,8 +20,9 @@ from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, typed_value
 from odonata.study.execution import STORE_FILE
-from odonata.study.file import StudyFile
+from odonata.study.file import FIXED_COLUMNS, StudyFile
 from odonata.study.local import LocalExecutor
+from odonata.study.measures import Measure
 from odonata.study.page import write_page
 from odonata.study.run import StudyProgress, run_sweep
 from odonata.study.sweep import Sweep, SweepPoint
@@ -111,7 +113,8 @@ def sweep(
             job is ``job.*.nodes``. A single value changes the scenario for all points.
         networks: Other scenarios whose networks are tried as well.
         measure: Figures of the summary to keep, such as ``job.*.run_time_ps``. Default: run times
-            and latencies of the slowest job, and the load of the busiest link.
+            and latencies of the slowest job, and the load of the busiest link; of a scenario with
+            ``[schedule]`` waits, bounded slowdown and utilisation.
         repetitions: Number of seeds with which every combination is simulated.
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for dataset, pictures and page. If the sweep has been there before, it
@@ -203,8 +206,10 @@ def sweep_study(
     if "seed" in varied:
         message = "found several; allowed: one, that of the first repetition (use --seeds)"
         raise ScenarioError([Problem("seed", message)], base.file)
+    pieces = [_pieces(key.lower().replace(".*", "")) for key in varied]
     axes: list[dict[str, Any]] = [
-        {"name": name, "key": key, "values": varied[key]} for key, name in _names(varied)
+        {"name": name, "key": key, "values": values}
+        for name, (key, values) in zip(_short_names(pieces), varied.items(), strict=True)
     ]
     if networks:
         axes.insert(0, _networks(base, networks))
@@ -212,7 +217,7 @@ def sweep_study(
         if len(values) > MOST_VALUES:
             message = f"found {len(values):,} values; allowed: at most {MOST_VALUES:,}"
             raise ScenarioError([Problem(key, message)], base.file)
-    measures = [_measure(text) for text in measure] or _usual(base)
+    measures = _measures(measure, [axis["name"] for axis in axes], base) or _usual(base)
     study = StudyFile.of_scenario(
         {
             "title": base.title or "Sweep",
@@ -292,19 +297,35 @@ def _is_several(value: Any) -> bool:
     ) or isinstance(value, range)
 
 
-def _names(varied: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Keys and what their axes are called: their last parts, as far as those differ."""
-    parts = {key: re.sub(r"[^a-z0-9.]+", "_", key.lower().replace(".*", "")) for key in varied}
-    found = []
-    for key, name in parts.items():
-        pieces = name.split(".")
-        for depth in range(1, len(pieces) + 1):
-            short = "_".join(pieces[-depth:]).strip("_")
-            others = ["_".join(other.split(".")[-depth:]) for k, other in parts.items() if k != key]
-            if short[:1].isalpha() and short not in others and short != "seed":
-                break
-        found.append((key, short))
-    return found
+def _pieces(key: str) -> list[str]:
+    """The parts of a key, with letters that names of columns may have."""
+    return [re.sub(r"[^a-z0-9]+", "_", piece).strip("_") for piece in key.split(".")]
+
+
+def _short_names(keys: Sequence[Sequence[str]], taken: Collection[str] = ()) -> list[str]:
+    """What keys are called: their last parts, as far as those differ.
+
+    Args:
+        keys: Their parts.
+        taken: Names that are in use, beside those of every dataset.
+    """
+    depths = [1] * len(keys)
+    while True:
+        names = ["_".join(key[-d:]) for key, d in zip(keys, depths, strict=True)]
+        used = [*names, *taken, *FIXED_COLUMNS]
+        longer = [
+            place
+            for place, name in enumerate(names)
+            if (used.count(name) > 1 or not name[:1].isalpha()) and depths[place] < len(keys[place])
+        ]
+        if not longer:
+            break
+        for place in longer:
+            depths[place] += 1
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            names[place] = f"{name}_{names[:place].count(name) + 1}"
+    return names
 
 
 def _networks(
@@ -328,6 +349,42 @@ def _networks(
     return {"name": _NETWORK, "setting": settings}
 
 
+def _measures(texts: Sequence[str], axes: Collection[str], base: Scenario) -> list[dict[str, Any]]:
+    """Measures from ``FIGURE`` or ``FIGURE:REDUCTION``, each with a name of its own.
+
+    Args:
+        texts: Of the measures.
+        axes: Names that are in use.
+        base: For errors.
+
+    Raises:
+        ScenarioError: If one is there twice.
+    """
+    found = [_measure(text) for text in texts]
+    for place, one in enumerate(found):
+        if one in found[:place]:
+            message = f'found "{texts[place]}" twice; allowed: each figure once'
+            raise ScenarioError([Problem("measure", message)], base.file)
+    try:
+        columns = [Measure.model_validate(one).column_name for one in found]
+    except ValidationError:
+        return found  # the study's own check names the key
+    alike = [
+        place
+        for place, column in enumerate(columns)
+        if [*columns, *axes, *FIXED_COLUMNS].count(column) > 1
+    ]
+    keys = []
+    for place in alike:
+        scope, *name, quantity = found[place]["figure"].replace(".*", "").lower().split(".")
+        reduced = [found[place]["reduce"]] if "reduce" in found[place] else []
+        stem = quantity.removesuffix("_ps")
+        keys.append(_pieces(".".join([scope, *name, *reduced, stem])))
+    for place, column in zip(alike, _short_names(keys, {*axes, *columns}), strict=True):
+        found[place]["name"] = column
+    return found
+
+
 def _measure(text: str) -> dict[str, Any]:
     """A measure from ``FIGURE`` or ``FIGURE:REDUCTION``."""
     figure, colon, reduction = text.partition(":")
@@ -343,6 +400,13 @@ def _measure(text: str) -> dict[str, Any]:
 
 def _usual(base: Scenario) -> list[dict[str, Any]]:
     """What is measured where nothing is asked for."""
+    if base.schedule is not None:
+        return [
+            {"figure": "schedule.mean_wait_s", "unit": "min", "about": "mean wait"},
+            {"figure": "schedule.max_wait_s", "unit": "min", "about": "longest wait"},
+            {"figure": "schedule.mean_bounded_slowdown", "about": "mean bounded slowdown"},
+            {"figure": "schedule.utilisation", "about": "utilisation of the machine"},
+        ]
     several = len(base.job) > 1
     slowest = " of the slowest job" if several else ""
     found: list[dict[str, Any]] = []

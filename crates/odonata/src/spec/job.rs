@@ -29,14 +29,14 @@ table! {
         /// each group in turn (`spread`), one node of each router in turn (`even`), whole groups
         /// that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
         /// (`grap`), random nodes (`random-node`), all nodes of random routers or groups
-        /// (`random-router`, `random-group`), or the nodes of a list. `level-spread`
-        /// (Zhang et al. 2018) takes the emptiest router that can hold the job, or else spreads the
-        /// job over the emptiest group that can, or over all groups. `hybrid` takes nodes in order
-        /// within the first group that can hold the job, or else places it as `spread` does.
-        /// `best-fit` takes the fullest router that can hold the job, or else the fullest group
-        /// that can, or else the fullest groups first. A table restricts a policy to some groups or
-        /// selects a mode of GRAP: `{ policy = "even", groups = "0-2" }`,
-        /// `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
+        /// (`random-router`, `random-group`), or the nodes of a list or of a text such as `"0,
+        /// 3-8"`. `level-spread` (Zhang et al. 2018) takes the emptiest router that can hold the
+        /// job, or else spreads the job over the emptiest group that can, or over all groups.
+        /// `hybrid` takes nodes in order within the first group that can hold the job, or else
+        /// places it as `spread` does. `best-fit` takes the fullest router that can hold the job,
+        /// or else the fullest group that can, or else the fullest groups first. A table restricts
+        /// a policy to some groups or selects a mode of GRAP: `{ policy = "even", groups = "0-2"
+        /// }`, `{ policy = "grap", mode = "minimal-balance" }`. A map of TraceR gives placement and
         /// mapping: `{ rank_map = "job0" }`. A [plug-in](plug-ins.md) may add further policies.
         placement: Placement = Placement::default(),
         /// Groups whose nodes it may get, unless they are listed; nothing: any.
@@ -47,8 +47,8 @@ table! {
         /// ([mapping](mapping.md)): only on its own node, which is a random one
         /// (`random-clusters`), the heaviest communicators first (`greedy`), or by recursive
         /// bisection of application and network (`graph-bisection`). Or an explicit mapping: the
-        /// index of each rank's node among the job's nodes, as a list or in a file. A
-        /// [plug-in](plug-ins.md) may add further mappings.
+        /// index of each rank's node among the job's nodes, as a list or in a file, whose name
+        /// has a dot or slash (`"ranks.map"`). A [plug-in](plug-ins.md) may add further mappings.
         mapping: Mapping = Mapping::default(),
         /// Whether the job only occupies its nodes and sends nothing, to see the other jobs without
         /// its traffic.

@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
+use super::values::is_numbers;
 use super::words::{below, describe, nearest, quoted};
 use super::{Object, Reader};
 use crate::spec::declarations::kinds;
@@ -105,6 +106,22 @@ impl Reader<'_> {
 
     /// The engine's form of a value that has one of several forms.
     pub(super) fn of_a_form(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
+        let written;
+        let given = match (name, given) {
+            ("Placement", Value::String(text)) if is_numbers(text) => {
+                written = self.numbers(path, given)?;
+                &written
+            }
+            ("Mapping", Value::String(text)) if text == "file" => {
+                let allowed = "the name of the file, such as \"ranks.map\" or { file = \"ranks\" }";
+                return self.wrong(path, given, allowed);
+            }
+            ("Mapping", Value::String(text)) if text.contains(['.', '/']) => {
+                written = json!({ "file": text });
+                &written
+            }
+            _ => given,
+        };
         let forms = forms_of(name)?;
         let Some(form) = forms.forms.iter().find(|form| form.is_of(given)) else {
             let called = forms.forms.iter().map(|form| form.called);

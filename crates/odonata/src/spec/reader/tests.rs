@@ -226,7 +226,7 @@ motif = { kind = "sweep3d", cells = [8, 8, 8], iterations = 2 }
 
 [[job]]
 name = "noise"
-placement = [1, 0]
+placement = "1, 0"
 start = "2 us"
 traffic = { pattern = "shift", offset = 1, load = "25 %", interval = "1 us", messages = 3 }
 "#;

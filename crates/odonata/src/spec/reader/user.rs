@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Object;
+use super::values::is_numbers;
 use crate::spec::table::{TableDeclaration, Test};
 
 /// The values of a table as its user has them, defaults included.
@@ -57,7 +58,7 @@ impl<'a> User<'a> {
                 Test::Given => !value.is_null(),
                 Test::Set => self.given.contains_key(*name),
                 Test::Absent => value.is_null(),
-                Test::NoList => !value.is_array(),
+                Test::NoList => !value.is_array() && !value.as_str().is_some_and(is_numbers),
                 Test::Positive => {
                     let key = self.declaration.key(name);
                     let number = key.and_then(|key| form.get(key.engine_key)?.as_f64());

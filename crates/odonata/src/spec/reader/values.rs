@@ -439,6 +439,11 @@ fn put(form: &mut Object, within: &[&str], part: Object) {
     }
 }
 
+/// Whether a text is meant as numbers such as `0, 3-8`; no name begins with a digit.
+pub(super) fn is_numbers(text: &str) -> bool {
+    text.trim_start().starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// The numbers of a text such as `0, 3-8`.
 fn ranges(text: &str) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();

@@ -1,0 +1,49 @@
+"""What a report shows of a study that is a program: validation, salimibeni2022."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from odonata.html.parts import Part, Section, folded, paragraph, source, table
+from odonata.html.study import pictures
+from odonata.output import reading
+
+#: Tables that such studies leave, the first that is there is the one shown, and what it holds.
+_TABLES = {
+    "comparisons.csv": "Every figure beside its reference",
+    "findings.csv": "What others found, and what this study finds",
+}
+
+
+def section(directory: Path, *, brief: bool = False) -> Section:
+    """What is shown of what ``odonata study validation`` or ``salimibeni2022`` has left.
+
+    Args:
+        directory: That of its results.
+        brief: Whether it is one of several: without the study's own pictures.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    with reading(directory):
+        name = next(name for name in _TABLES if (directory / name).is_file())
+        with (directory / name).open(encoding="utf-8", newline="") as opened:
+            head, *rows = list(csv.reader(opened))
+        pages = {file.name: file.read_text(encoding="utf-8") for file in directory.glob("*.md")}
+    texts = {"section", "case", "series", "claim", "source"}
+    first = sum(1 for column in head if column in texts)
+    verdicts = [row[head.index("verdict")] for row in rows]
+    counts = ", ".join(f"{verdicts.count(one)} {one}" for one in dict.fromkeys(verdicts))
+    parts = [
+        Part(
+            "Summary",
+            [paragraph(f"{len(rows)}: {counts}."), table(head, rows, _TABLES[name], texts=first)],
+        )
+    ]
+    if not brief:
+        parts += pictures(directory)
+    parts.append(Part("Page", [folded(name, source(text)) for name, text in sorted(pages.items())]))
+    text = next(iter(pages.values()), "")
+    title = next((line[2:] for line in text.splitlines() if line.startswith("# ")), directory.name)
+    return Section("study", f"{title} ({directory.name})" if brief else title, parts)
