@@ -7,7 +7,8 @@ there is no value and show as a dash.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 NO_VALUE = "–"
 
@@ -74,6 +75,39 @@ def rate(bytes_per_s: float | None) -> str:
     if bytes_per_s is None or math.isnan(bytes_per_s):
         return NO_VALUE
     return _with_unit(bytes_per_s, _prefixed("B/s"))
+
+
+def different_links(networks: Mapping[str, Iterable[Mapping[str, Any]]]) -> str | None:
+    """Says that links differ in bandwidth: those of one network, or of compared ones.
+
+    Args:
+        networks: Rows of their link classes, by label, which is not shown if there is one.
+
+    Returns:
+        A sentence, or ``None`` where they do not differ.
+    """
+    classes = {
+        label: {
+            row.get("class", row.get("name")): row["bandwidth_bytes_per_s"]
+            for row in rows
+            if row["links"]
+        }
+        for label, rows in networks.items()
+    }
+    rates = [set(one.values()) for one in classes.values()]
+    if all(one == rates[0] for one in rates) and (len(rates) > 1 or len(rates[0]) < 2):
+        return None
+    said = []
+    for label, one in classes.items():
+        names: dict[int, list[str]] = {}
+        for name, value in one.items():
+            names.setdefault(value, []).append(str(name))
+        parts = [f"{' and '.join(alike)} {rate(value)}" for value, alike in names.items()]
+        if len(names) == 1:
+            parts = [rate(next(iter(names)))]
+        said.append(", ".join(parts) if len(classes) == 1 else f"{label}: {', '.join(parts)}")
+    whose = "Links" if len(classes) == 1 else "Links of the networks"
+    return f"{whose} differ in bandwidth ({'; '.join(said)})."
 
 
 def count(number: float | None) -> str:

@@ -109,6 +109,8 @@ def print_comparison(
     console.print(shown)
     for name in content["left_out"]:
         console.print(f"Not in all results: {escape(name)}", style="dim")
+    for sentence in content.get("notices", ()):
+        console.print(sentence, markup=False, soft_wrap=True)
     if any(row["differs"] is not None for row in table.to_pylist()):
         console.print("[bold]Bold[/]: the 95 % interval excludes that nothing changed.")
     elif "job" in {scope for scope, _, _ in rows}:

@@ -57,7 +57,7 @@ from odonata.plug_in_forms import with_plug_ins
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
-from odonata.units import describe
+from odonata.units import Share, describe
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -387,16 +387,26 @@ class Scenario(Table):
             raise self.error([Problem("schedule", message, "a table", allowed)])
 
     def notices(self) -> list[str]:
-        """What a person should know about the network.
+        """What a person should know about the network and what is offered to it.
 
-        What is not used of its files, and where its routing is known to fall short by default.
+        What is not used of its files, where its routing is known to fall short by default, and
+        loads that no network can carry.
         """
-        if self.network is None:
-            return []
-        directory = self._directory.resolve()
-        found = self.network.notices(directory)
-        if self.simulation.engine == "packet":
-            found = [*found, *self.network.notices_of_routing(directory)]
+        found: list[str] = []
+        if self.network is not None:
+            directory = self._directory.resolve()
+            found += self.network.notices(directory)
+            if self.simulation.engine == "packet":
+                found += self.network.notices_of_routing(directory)
+        for number, job in enumerate(self.job):
+            load = job.traffic.load if job.traffic is not None else None
+            if isinstance(load, Share):
+                load = load.fraction
+            if isinstance(load, float) and load > 1:
+                found.append(
+                    f"job.{number}.traffic.load is above 1: the job offers more than the links of "
+                    "its nodes carry, and the rest piles up"
+                )
         return found
 
     def normalised_json(self) -> str:

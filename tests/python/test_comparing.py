@@ -9,6 +9,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import odonata
+from command import call
 from odonata import OutputError, Scenario, compare
 from odonata.cli import main
 from odonata.results import Result
@@ -88,6 +90,28 @@ def test_two_runs_differ_by_what_differs(tmp_path: Path) -> None:
     assert other["change_low"] is None and other["differs"] is None
     (_, same) = rows(found, "local", "utilisation_mean")
     assert same["change"] == 0
+    assert found.notices == []
+
+
+def test_links_that_differ_in_bandwidth_are_said(tmp_path: Path) -> None:
+    job = {"nodes": 4, "motif": {"kind": "all-to-all", "message": "1 kB"}}
+    halved = {"local": {"bandwidth": "8 GiB/s"}}
+    for name, network in (
+        ("crossbar", {"family": "crossbar", "nodes": 4}),
+        ("ring", {"family": "torus", "size": [4], "links": halved}),
+    ):
+        odonata.run(Scenario.from_dict({"network": network, "job": [job]})).save(tmp_path / name)
+    found = compare(tmp_path / "crossbar", tmp_path / "ring")
+    sentence = (
+        "Links of the networks differ in bandwidth (crossbar: 17.2 GB/s; ring: terminal "
+        "17.2 GB/s, dim1 8.59 GB/s)."
+    )
+    assert found.notices == [sentence]
+    found.save(tmp_path / "both")
+    done = call("show", "both", directory=tmp_path)
+    assert sentence in done.stdout
+    done = call("topology", "describe", "ring/scenario.toml", directory=tmp_path)
+    assert "Links differ in bandwidth (terminal 17.2 GB/s, dim1 8.59 GB/s)." in done.stdout
 
 
 def test_replications_with_the_same_seeds_are_pairs(tmp_path: Path) -> None:

@@ -123,9 +123,35 @@ def test_keys_of_one_name_get_axes_of_two(scenario: Path) -> None:
     assert [axis.column for axis in study.axis] == ["local_bandwidth", "global_bandwidth"]
 
 
+def test_equal_links_and_what_is_offered_to_them(tmp_path: Path) -> None:
+    job = {
+        "nodes": 4,
+        "traffic": {"pattern": "uniform-random", "message": "1 kB", "load": "50 %", "messages": 2},
+    }
+    crossbar = {"network": {"family": "crossbar", "nodes": 4}, "job": [job]}
+    ring = {"network": {"family": "torus", "size": [4]}, "job": [job]}
+    said: list[str] = []
+    scenarios = [Scenario.from_dict(one) for one in (crossbar, ring)]
+    odonata.sweep(scenarios[0], {}, networks=scenarios[1:], jobs=1, notice=said.append)
+    # By default all links of all families carry the same.
+    assert said == []
+    loads = {"job.0.traffic.load": [1.0, 1.5, 2.0]}
+    odonata.sweep(scenarios[0], loads, jobs=1, notice=said.append)
+    assert said == [
+        "job.0.traffic.load is above 1: the job offers more than the links of its nodes carry, "
+        "and the rest piles up"
+    ]
+
+
 def test_networks_of_other_scenarios_are_tried(scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "torus.toml").write_text(TORUS)
-    found = odonata.sweep(scenario, {}, networks=[tmp_path / "torus.toml"], jobs=1)
+    said: list[str] = []
+    torus_too = [tmp_path / "torus.toml"]
+    found = odonata.sweep(scenario, {}, networks=torus_too, jobs=1, notice=said.append)
+    assert said == [
+        "Links of the networks differ in bandwidth (small: terminal 16.0 GB/s, local 5.00 GB/s, "
+        "global 4.00 GB/s; torus: terminal 16.0 GB/s, dim1 and dim2 5.00 GB/s)."
+    ]
     rows = found.table.to_pylist()
     assert [row["network"] for row in rows] == ["small", "torus"]
     torus = Scenario.from_file(tmp_path / "torus.toml")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from odonata import names
+from odonata import display, names
 from odonata.cli.shared import (
     Command,
     debug_option,
@@ -137,6 +137,9 @@ def describe(
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)
     console.print(link_class_table(described["link_classes"]))
+    differ = display.different_links({"": described["link_classes"]})
+    if differ is not None:
+        console.print(differ, markup=False, soft_wrap=True)
 
 
 def _print_cost(

@@ -92,6 +92,7 @@ def _summary(
     if content["left_out"]:
         left = ", ".join(content["left_out"])
         parts.append(paragraph(f"Not in all results, and left out: {left}."))
+    parts += [paragraph(sentence) for sentence in content.get("notices", ())]
     return Part("Summary", parts)
 
 

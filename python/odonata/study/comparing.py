@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
-from odonata.display import NO_VALUE
 from odonata.errors import OutputError
 from odonata.kinds import kind_of
 from odonata.output import Claim, picture, reading, warn, write_json
@@ -143,12 +143,22 @@ class Comparison:
 
     @property
     def content(self) -> dict[str, Any]:
-        """All but the table, as it is saved: directories by label, settings, what is left out."""
+        """All but the table, as it is saved."""
         return {
             "results": {one.label: os.fspath(one.directory) for one in self.results},
             "settings": {key: list(values) for key, values in self.settings.items()},
             "left_out": list(self.left_out),
+            "notices": self.notices,
         }
+
+    @property
+    def notices(self) -> list[str]:
+        """What a person should know about what is compared, sentences."""
+        first = {one.label: next(iter(one.summaries.values())) for one in self.results}
+        differ = display.different_links(
+            {label: summary.get("link_classes", ()) for label, summary in first.items()}
+        )
+        return [] if differ is None else [differ]
 
     def _repr_html_(self) -> str:
         shown: str = self.table.to_pandas()._repr_html_()
@@ -296,7 +306,7 @@ def _read_schedules(directory: Path, label: str) -> list[Compared]:
         table = tables.get(one.name)
         dumped = {} if table is None else table.model_dump(mode="json", exclude_unset=True)
         whole = {} if scenario is None else scenario.to_dict()
-        log = answer["log"].get("file", NO_VALUE)
+        log = answer["log"].get("file", display.NO_VALUE)
         whole["schedule"] = {**(dumped or one.options), "policy": one.name, "log": log}
         name = f"{label}: {one.name}"
         found.append(Compared(name, directory, {0: {"schedules": [summary]}}, whole))

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pydantic import ValidationError
 
+from odonata import _engine, display
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
 from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, typed_value
+from odonata.simulate import ask_engine
 from odonata.study.execution import STORE_FILE
 from odonata.study.file import FIXED_COLUMNS, StudyFile
 from odonata.study.local import LocalExecutor
@@ -140,7 +142,7 @@ def sweep(
             return Swept(study, table, Path(out))
         with tempfile.TemporaryDirectory() as directory:
             table = run_sweep(
-                Sweep(study),
+                _points(study, notice),
                 Path(directory) / "sweep",
                 executor=LocalExecutor(jobs),
                 progress=report,
@@ -171,7 +173,7 @@ def run_swept(
         seen: As of :func:`sweep`.
         notice: As of :func:`sweep`.
     """
-    points = Sweep(study)
+    points = _points(study, notice)
     with Claim(directory, goes_on=STORE_FILE) as claim:
         table = run_sweep(
             points,
@@ -187,6 +189,26 @@ def run_swept(
                 study, table, partial, command=command, total=len(points.points), notice=notice
             )
     return table
+
+
+def _points(study: StudyFile, notice: Callable[[str], object]) -> Sweep:
+    """The points of a sweep, after what a person should know about them."""
+    points = Sweep(study)
+    for sentence in dict.fromkeys(s for point in points.points for s in point.scenario.notices()):
+        notice(sentence)
+    networks = {
+        str(point.axes[_NETWORK]): point.scenario
+        for point in points.points
+        if point.axes.get(_NETWORK) is not None
+    }
+    described = {
+        label: ask_engine(_engine.topology, scenario)["description"]["link_classes"]
+        for label, scenario in networks.items()
+    }
+    differ = display.different_links(described) if len(described) > 1 else None
+    if differ is not None:
+        notice(differ)
+    return points
 
 
 def sweep_study(
