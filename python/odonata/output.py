@@ -9,6 +9,9 @@ One rule for every command that writes:
 - The **directory of a study** (of a search for saturation, of an analysis of interference) goes on
   with what was simulated there. Where what it shows would come to differ from what is there, the
   files that are there are kept in `earlier-1`, `earlier-2` ….
+
+Every file is opened to write by :func:`opened`: nothing is written through a link that somebody put
+in the place of a file of ours.
 """
 
 from __future__ import annotations
@@ -20,12 +23,13 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from typing_extensions import Self
 
@@ -86,10 +90,138 @@ def reading(directory: Path) -> Iterator[None]:
         raise OutputError(f"{directory}: cannot be read: {error}") from error
 
 
+# --- Opening ------------------------------------------------------------------------------
+
+
+def opened(path: Path, flags: int, permissions: int = 0o666) -> int:
+    """Opens a file to write: no link is followed, and nothing but a file opened.
+
+    Args:
+        path: Which.
+        flags: As of `os.open`.
+        permissions: Of a new file, without those that the process does not give.
+
+    Raises:
+        OSError: If it is a link or no file, or the system refuses it.
+    """
+    try:
+        # A pipe would wait for somebody who reads it.
+        flags |= os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        number = os.open(path, flags, permissions)
+    except OSError as error:
+        if error.errno != errno.ELOOP:
+            raise
+        raise OSError(errno.ELOOP, "it is a link; remove it", str(path)) from error
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    return number
+
+
+def create(path: Path, mode: str = "wb", *, permissions: int | None = None) -> IO[Any]:
+    """Opens a file to write that does not exist yet.
+
+    Args:
+        path: Which.
+        mode: ``wb``, or ``w`` for text.
+        permissions: By default those that the process gives to new files.
+
+    Raises:
+        OSError: If there is one of that name, or it cannot be made.
+    """
+    number = opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    if permissions is not None:
+        os.fchmod(number, permissions)
+    if mode == "wb":
+        return os.fdopen(number, mode)
+    return os.fdopen(number, mode, encoding="utf-8", newline="")
+
+
+def write(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
+    """Writes a file that does not exist yet.
+
+    Raises:
+        OSError: If there is one of that name, or it cannot be written.
+    """
+    with create(path, permissions=permissions) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Writes a JSON object for people and programs."""
-    text = json.dumps(content, indent=2, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
+    """Writes a JSON object for people and programs, as a file that does not exist yet."""
+    write(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def rewrite(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
+    """Writes a file in the place of one of its name, whole or not at all.
+
+    A link of that name is replaced like a file. One process at a time may do this.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    partial.unlink(missing_ok=True)
+    write(partial, content, permissions=permissions)
+    partial.replace(path)
+
+
+def subdirectory(parent: Path, name: str) -> Path:
+    """A directory in another one, which is made if it is not there; no link to one.
+
+    Raises:
+        OSError: If it is something else, or cannot be made.
+    """
+    directory = parent / name
+    with contextlib.suppress(FileExistsError):
+        directory.mkdir()
+    if not stat.S_ISDIR(directory.lstat().st_mode):
+        raise OSError(errno.ENOTDIR, "it is no directory", str(directory))
+    return directory
+
+
+@contextlib.contextmanager
+def lock(
+    path: Path, wait_s: float, busy: str, error: type[OdonataError] = OutputError
+) -> Iterator[int]:
+    """Holds a lock that nobody but this process's user can hold; it is free when the block ends.
+
+    Args:
+        path: A file, which is made if it is not there.
+        wait_s: How long to wait for another process.
+        busy: What is said of one that does not end meanwhile.
+        error: What is raised.
+
+    Yields:
+        The number of the open file. Who inherits it holds the lock, too.
+
+    Raises:
+        OdonataError: If another process or another user has it, or it cannot be made.
+    """
+    try:
+        number = opened(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as why:
+        raise error(f"{path}: cannot be opened: {reason(why)}") from why
+    try:
+        # Who can open a file, if only to read it, can lock it.
+        if os.fstat(number).st_uid != os.geteuid():
+            raise error(
+                f"{path}: belongs to another user, who could hold it for ever; remove it, and "
+                "choose a directory that nobody else can write"
+            )
+        os.fchmod(number, 0o600)
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    raise error(busy) from None
+            time.sleep(0.02)
+        yield number
+    finally:
+        os.close(number)
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from typing import Any
 
 import placed_slurm
 from emulated_slurm import EmulatedSlurm
-from odonata.cluster.jobs import MARK
+from odonata.cluster.jobs import UNTIL_PLACED_S
 from odonata.cluster.journal import Journal
 from odonata.cluster.slurm_files import SHIPPED
 from placed_slurm import (
@@ -67,7 +67,7 @@ def requests(cluster: EmulatedSlurm) -> dict[str, tuple[int, float]]:
 
 
 def rate(nodes: int, jobs: int) -> dict[str, Any]:
-    """How fast so many held jobs of one node get their nodes."""
+    """How fast so many jobs of one node get their nodes."""
     with CloudSlurm(
         nodes,
         cores=1,
@@ -77,7 +77,7 @@ def rate(nodes: int, jobs: int) -> dict[str, Any]:
     ) as cluster:
 
         def one(_: int) -> None:
-            options = ("-H", f"--comment={MARK}", "-N1", "-t10", "--output=/dev/null")
+            options = (*placed_slurm.WAITS, "-N1", "-t10", "--output=/dev/null")
             cluster.run("sbatch", *options, "--wrap", "true")
 
         with ThreadPoolExecutor(4) as pool:
@@ -89,8 +89,8 @@ def rate(nodes: int, jobs: int) -> dict[str, Any]:
         daemon.start()
         while True:
             time.sleep(2)
-            held = cluster.run("squeue", "--noheader", "--format=%Q").split().count("0")
-            if held == 0:
+            begins = cluster.run("squeue", "--noheader", "--format=%S").split()
+            if str(UNTIL_PLACED_S) not in begins:
                 break
             assert time.monotonic() - begin < 600, daemon.said()
         took = time.monotonic() - begin
@@ -135,7 +135,7 @@ def waits(jobs: int, seconds: float) -> dict[str, Any]:
             if name == "placed":
                 daemon.start()
                 daemon.wait_for_a_cycle()
-            ids = submit_day(cluster, day, held=name == "placed")
+            ids = submit_day(cluster, day, placed=name == "placed")
             wait_until_done(cluster, 1800)
             daemon.end()
             records = cluster.jobs()
@@ -203,7 +203,7 @@ class Observed:
         ]
 
     def unattended(self, at: int) -> float:
-        """Longest time in which a job was held and nobody looked at it, seconds."""
+        """Longest time in which a job waited to be placed and nobody looked at it, seconds."""
         begin = self.submitted[at]
         job = self.ids[at]
         ends = [of[job] for of in (self.decided, self.released) if job in of]
@@ -372,7 +372,7 @@ def _submit(cluster: EmulatedSlurm, day: list[DayJob], held: bool, observed: Obs
         time.sleep(max(0.0, begin + job.after_s - time.monotonic()))
         while True:
             try:
-                observed.ids.append(submit(cluster, job, held=held))
+                observed.ids.append(submit(cluster, job, placed=held))
                 observed.submitted.append(time.time())
                 break
             except RuntimeError:
@@ -395,11 +395,12 @@ def _watch(
     cluster: EmulatedSlurm, daemon: Daemon, over: threading.Event, observed: Observed
 ) -> None:
     """The watchdog as cron would start it."""
-    watchdog = [str(SHIPPED / "release-held-jobs.sh"), str(daemon.heartbeat), str(WATCHDOG_S)]
+    watchdog = [str(SHIPPED / "leave-waiting-jobs.sh"), str(daemon.heartbeat), str(WATCHDOG_S)]
 
     def held() -> set[int]:
-        answer = cluster.run("squeue", "--noheader", "--states=PENDING", "--format=%A %Q")
-        return {int(line.split()[0]) for line in answer.splitlines() if line.split()[1] == "0"}
+        answer = cluster.run("squeue", "--noheader", "--states=PENDING", "--format=%A %S")
+        pairs = (line.split() for line in answer.splitlines())
+        return {int(job) for job, begin in pairs if begin == str(UNTIL_PLACED_S)}
 
     while not over.wait(WATCHDOG_PERIOD_S):
         with contextlib.suppress(OSError, RuntimeError):

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from emulated_slurm import EmulatedSlurm, Partition, fields
 from network_experiment import CLI
-from odonata.cluster.jobs import MARK
+from odonata.cluster.submitting import to_be_placed
 
 THETA = Path(__file__).parents[3] / "shared" / "data" / "theta-jobs" / "theta_2022.swf"
 
+#: Options of sbatch of a job that waits to be placed.
+WAITS = tuple(to_be_placed(())[0])
 #: Whole nodes, and a controller that looks at its queue as soon as something happens.
 PARTITIONS = (Partition("main", options={"OverSubscribe": "EXCLUSIVE"}),)
 PARAMETERS: dict[str, str | int | None] = {
@@ -80,12 +82,12 @@ def synthetic_day(
     return sorted(jobs, key=lambda job: job.after_s)
 
 
-def submit(cluster: EmulatedSlurm, job: DayJob, *, held: bool = True) -> int:
+def submit(cluster: EmulatedSlurm, job: DayJob, *, placed: bool = True) -> int:
     """Submits a job of a day; its id. Every run leaves a file (`runs`)."""
     # A file each, and to the end with what cannot be written: a lost line is no lost run.
     run = f"{_runs_directory(cluster)}/$SLURM_JOB_ID.${{SLURM_RESTART_COUNT:-0}}.$$"
     script = f"echo begun > {run} || exit 9; sleep {job.sleep_s}"
-    options = ["-H", f"--comment={MARK}"] if held else []
+    options = WAITS if placed else ()
     out = cluster.run(
         *("sbatch", "--parsable", "--output=/dev/null", f"--error={_errors_directory(cluster)}/%j"),
         *(f"-N{job.nodes}", f"-t{job.limit_min}", *options, "--wrap", script),
@@ -189,13 +191,13 @@ def wait_until_done(
         time.sleep(every_s)
 
 
-def submit_day(cluster: EmulatedSlurm, day: Sequence[DayJob], *, held: bool = True) -> list[int]:
+def submit_day(cluster: EmulatedSlurm, day: Sequence[DayJob], *, placed: bool = True) -> list[int]:
     """Submits a day's jobs as time goes by; their ids."""
     begin = time.monotonic()
     ids = []
     for job in day:
         time.sleep(max(0.0, begin + job.after_s - time.monotonic()))
-        ids.append(submit(cluster, job, held=held))
+        ids.append(submit(cluster, job, placed=placed))
     return ids
 
 

@@ -24,10 +24,11 @@ from accounted_slurm import AccountedSlurm, reason_to_skip_accounting
 from emulated_slurm import EmulatedSlurm, Partition
 from network_experiment import CLI
 from odonata.cluster import commands
-from odonata.cluster.jobs import MARK
+from odonata.cluster.jobs import UNTIL_PLACED_S
 from odonata.cluster.journal import Journal
 from odonata.cluster.queue import hosts
 from odonata.cluster.slurm_files import SHIPPED, write_slurm_files
+from odonata.cluster.submitting import MARK
 from placed_slurm import Daemon, complaint, finished, runs, submit, synthetic_day, wait_until_done
 from test_watch_faults import controller
 
@@ -249,7 +250,7 @@ def test_a_full_disk_and_the_watchdog(slurm: Start) -> None:
         stderr=subprocess.DEVNULL,
     )
     ids = [submit(cluster, job) for job in synthetic_day(4, SIZE, 1, 0.5)]
-    watchdog = [str(SHIPPED / "release-held-jobs.sh"), str(daemon.heartbeat), "2"]
+    watchdog = [str(SHIPPED / "leave-waiting-jobs.sh"), str(daemon.heartbeat), "2"]
     deadline = time.monotonic() + 120
     while cluster.run("squeue", "--noheader"):
         assert time.monotonic() < deadline
@@ -261,23 +262,28 @@ def test_a_full_disk_and_the_watchdog(slurm: Start) -> None:
     assert {job: len(ended[job]) for job in ids} == dict.fromkeys(ids, 1)
 
 
-def test_lua_holds_and_the_watchdog_releases(slurm: Start) -> None:
-    """Plain sbatch into a partition of ours: held while somebody places, left alone while not."""
-    files: list[Path] = []
+class WithLua(EmulatedSlurm):
+    """A cluster with our job_submit.lua, and the watchdog beside it."""
 
-    class WithLua(EmulatedSlurm):
-        def _write_configuration(self) -> None:
-            super()._write_configuration()
-            beat = self.directory / "place" / "heartbeat"
-            files[:] = write_slurm_files(self.directory, beat, ["main"], 30)
+    def __init__(self, **parameters: str | int | None) -> None:
+        super().__init__(
+            SIZE,
+            cores=1,
+            partitions=(*placed_slurm.PARTITIONS, Partition("other")),
+            parameters={**placed_slurm.PARAMETERS, "JobSubmitPlugins": "lua", **parameters},
+            topology=placed_slurm.topology(1, SIZE),
+        )
+        self.watchdog = Path()
 
-    with WithLua(
-        SIZE,
-        cores=1,
-        partitions=(*placed_slurm.PARTITIONS, Partition("other")),
-        parameters={**placed_slurm.PARAMETERS, "JobSubmitPlugins": "lua"},
-        topology=placed_slurm.topology(1, SIZE),
-    ) as cluster:
+    def _write_configuration(self) -> None:
+        super()._write_configuration()
+        beat = self.directory / "place" / "heartbeat"
+        _, self.watchdog = write_slurm_files(self.directory, beat, ["main"], 30)
+
+
+def test_lua_lets_jobs_wait_and_the_watchdog_ends_that(slurm_available: None) -> None:
+    """Plain sbatch into a partition of ours: waits while somebody places, left alone while not."""
+    with WithLua() as cluster:
         daemon = Daemon(cluster)
         # Nobody places: Slurm goes on by itself.
         plain = cluster.submit("-N2", command="sleep 0")
@@ -295,16 +301,18 @@ def test_lua_holds_and_the_watchdog_releases(slurm: Start) -> None:
         journal = Journal(daemon.journal)
         assert [one.job for one in journal.decisions()] == [str(placed)]
         journal.close()
-        # It hangs: held jobs wait, until the watchdog comes.
+        # It hangs: jobs wait, until the watchdog comes.
         assert daemon.process is not None
         daemon.process.send_signal(signal.SIGSTOP)
         stuck = cluster.submit("-N2", "-t1", command="sleep 0")
-        assert cluster.jobs()[stuck]["Priority"] == "0"
+        assert cluster.jobs()[stuck]["EligibleTime"] == str(UNTIL_PLACED_S)
         deadline = time.monotonic() + 90
         while cluster.run("squeue", "--noheader"):
             assert time.monotonic() < deadline
             subprocess.run(
-                [str(files[1]), str(daemon.heartbeat), "2"], env=cluster.environment, check=True
+                [str(cluster.watchdog), str(daemon.heartbeat), "2"],
+                env=cluster.environment,
+                check=True,
             )
             time.sleep(0.5)
         assert cluster.jobs()[stuck]["JobState"] == "COMPLETED"
@@ -336,12 +344,12 @@ def test_rights_of_slurms_own_user_suffice(slurm_available: None) -> None:
         parameters={**placed_slurm.PARAMETERS, "SlurmUser": "daemon"},
         topology=placed_slurm.topology(1, SIZE),
     ) as cluster:
-        held = ("-H", f"--comment={MARK}", "-N2", "-t1", "--chdir=/")
-        job = cluster.submit(*held, "--uid=bin", command="sleep 0")
+        waits = (*placed_slurm.WAITS, "-N2", "-t1", "--chdir=/")
+        job = cluster.submit(*waits, "--uid=bin", command="sleep 0")
 
-        asked = f"update jobid={job} NumNodes=2 ReqNodeList=n3,n5\nrelease {job}\n"
+        asked = f"{commands.pin(str(job), ['n3', 'n5'])}\n{commands.begin(str(job))}\n"
         assert "Invalid user id" in asked_as(cluster, "games", asked)
-        assert cluster.jobs()[job]["Priority"] == "0"
+        assert cluster.jobs()[job]["EligibleTime"] == str(UNTIL_PLACED_S)
         assert "for job" not in asked_as(cluster, "daemon", asked)
         wait_until_done(cluster, 60)
         assert cluster.jobs()[job]["NodeList"] == "n[3,5]"
@@ -373,19 +381,20 @@ def test_an_operator_may_place_and_no_more(slurm_available: None) -> None:
         topology=placed_slurm.topology(1, SIZE),
         start_timeout_s=120,
     ) as cluster:
-        held = ("-H", f"--comment={MARK}", "-N2", "-t1", "--chdir=/")
-        job = str(cluster.submit(*held, "--uid=bin", command="sleep 0"))
+        waits = (*placed_slurm.WAITS, "-N2", "-t1", "--chdir=/")
+        job = str(cluster.submit(*waits, "--uid=bin", command="sleep 0"))
 
         def lines(asked: list[str]) -> str:
             return "".join(f"{line}\n" for line in asked)
 
-        place = lines([commands.pin(job, ["n3", "n5"]), commands.release(job)])
-        back = lines([commands.pin(job, ["n1", "n2"]), *commands.withdraw(job)])
-        for asked in (place, back, lines(commands.leave(job, pinned=True))):
+        place = lines([commands.pin(job, ["n3", "n5"]), commands.begin(job)])
+        back = lines([commands.pin(job, ["n1", "n2"]), commands.withdraw(job)])
+        left = lines(commands.leave(job, pinned=True, refused=True))
+        for asked in (place, back, left, lines(commands.leave(job, pinned=True))):
             assert "Invalid user id" in asked_as(cluster, "games", asked)
-        assert cluster.jobs()[int(job)]["Priority"] == "0"
+        assert cluster.jobs()[int(job)]["EligibleTime"] == str(UNTIL_PLACED_S)
         assert "error" not in (said := asked_as(cluster, "daemon", back)), said
-        assert cluster.jobs()[int(job)]["Priority"] == "0"
+        assert cluster.jobs()[int(job)]["EligibleTime"] == str(UNTIL_PLACED_S)
         assert "error" not in (said := asked_as(cluster, "daemon", place)), said
         for not_theirs in ("update nodename=n7 state=drain reason=x\n", "reconfigure\n"):
             assert "Invalid user id" in asked_as(cluster, "daemon", not_theirs)

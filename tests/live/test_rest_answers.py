@@ -53,7 +53,7 @@ def test_slurmrestd_says_what_commands_say(slurm: Callable[..., EmulatedSlurm]) 
     ) as process:
         try:
             rest = answering(socket)
-            machine, (waiting, damaged) = rest.machine(), rest.jobs()
+            machine, (waiting, left_out) = rest.machine(), rest.jobs()
         finally:
             process.kill()
     assert rest.version == "0.0.38"
@@ -65,7 +65,7 @@ def test_slurmrestd_says_what_commands_say(slurm: Callable[..., EmulatedSlurm]) 
     assert machine.partitions["main"].nodes == partitions["main"].nodes
     assert machine.reservations == []
     asked, _ = jobs.read_jobs(cluster.run("squeue", "--json"))
-    assert (waiting, damaged) == (asked, 0) and len(waiting) == 1
+    assert (waiting, left_out) == (asked, []) and len(waiting) == 1
 
 
 def answering(socket: os.PathLike[str]) -> Slurmrestd:

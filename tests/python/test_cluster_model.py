@@ -139,14 +139,12 @@ def line(id_: str, **changes: str) -> str:
     fields = {
         "%i": id_,
         "%A": id_.split("_")[0].split("+")[0],
-        "%F": "1",
         "%T": "PENDING",
-        "%Q": "0",
         "%P": "main",
         "%D": "3",
         "%N": "",
         "%l": "10:00",
-        "%S": "N/A",
+        "%S": str(jobs.UNTIL_PLACED_S),
         "%e": "N/A",
         "%V": "1700000000",
         "%h": "NO",
@@ -155,9 +153,9 @@ def line(id_: str, **changes: str) -> str:
         "%v": "(null)",
         "%b": "N/A",
         "%E": "(null)",
-        "%r": "JobHeldUser",
+        "%r": "BeginTime",
         "%f": "(null)",
-        "%.13k": jobs.MARK,
+        "%Q": "9",
     }
     fields.update({f"%{key}": value for key, value in changes.items()})
     return "\x1e" + "\x1f".join(fields.values()) + "\x1d\n"
@@ -165,40 +163,118 @@ def line(id_: str, **changes: str) -> str:
 
 def test_jobs_of_our_own_form() -> None:
     text = line("7") + line("8", T="RUNNING", Q="5", N="n[0-2]", S="1700000100", e="1700000700")
-    (waits, runs), damaged = jobs.read_jobs(text)
-    assert (waits.held, waits.marked, waits.count, waits.limit_s) == (True, True, 3, 600)
+    (waits, runs), left_out = jobs.read_jobs(text)
+    assert (waits.waits_for_us, waits.count, waits.limit_s) == (True, 3, 600)
     assert (waits.exclusive, waits.start_s, waits.submit_s) == (True, None, 1700000000)
     assert (runs.nodes, runs.start_s, runs.holds_nodes) == (("n0", "n1", "n2"), 1700000100, True)
-    assert damaged == 0
-    assert jobs.read_jobs("") == ([], 0)
+    assert left_out == []
+    assert jobs.read_jobs("") == ([], [])
+    # Whom somebody holds, or whose user wants another time, does not wait for us.
+    for changes in ({"Q": "0"}, {"S": "1900000000"}, {"S": "N/A"}, {"T": "RUNNING"}):
+        assert not jobs.read_jobs(line("7", **changes))[0][0].waits_for_us
 
 
 def test_tasks_of_arrays() -> None:
     def tasks(id_: str) -> list[str]:
-        return jobs.read_jobs(line(id_))[0][0].tasks()
+        return list(jobs.read_jobs(line(id_))[0][0].tasks())
 
     assert tasks("5_[0,2-4,8-12:2]") == ["5_0", "5_2", "5_3", "5_4", "5_8", "5_10", "5_12"]
     assert tasks("5_3") == ["5_3"]
     throttled = jobs.read_jobs(line("4_[0-9%2]"))[0][0]
-    assert throttled.is_throttled and len(throttled.tasks()) == 10
+    assert throttled.is_throttled and throttled.count_tasks() == 10
     assert jobs.read_jobs(line("4+1"))[0][0].is_part
-    # A list that was cut off is none.
-    assert jobs.read_jobs(line("4_[0-9,...]")) == ([], 1)
+    # Of a list that was cut off, at a letter, the last task that it tells may be another.
+    assert tasks("4_[0-2,...]") == ["4_0", "4_1", "4_2"]
+    cut = ",".join(map(str, range(0, 99999, 3)))[: (1 << 14) - 1]
+    assert tasks(f"4_[{cut}]")[-1] == f"4_{cut.split(',')[-2]}"
+    # Sixteen million tasks are a range.
+    huge = jobs.read_jobs(line("4_[0-16777215]"))[0][0]
+    assert (huge.count_tasks(), next(huge.tasks()), huge.key) == (1 << 24, "4_0", "4_*")
+
+
+#: What no field may hold, and who else is affected: nobody.
+BAD = [
+    *({"l": "9" * 30}, {"l": "9" * 5000}, {"l": "soon"}, {"l": "-5"}, {"V": "9" * 40}),
+    *({"V": "1e3"}, {"V": "-1"}, {"S": "9" * 25}, {"D": "9" * 25}, {"D": "-5"}, {"D": "0"}),
+    *({"D": "1e3"}, {"D": "nan"}, {"A": "9" * 30}, {"A": "0"}, {"A": "x"}, {"A": "\u0663"}),
+    *({"n": "n[0-99999999999]"}, {"x": "n[3"}, {"N": "n[0-9"}),
+    *({"T": "RUNNING", "S": "9" * 25}, {"T": "RUNNING", "e": "9" * 25}),
+    *({"i": "\u0663"}, {"i": "7_[9-3]"}, {"i": "7_[0-99999999999]"}, {"i": "8\nrelease 9"}),
+    *({"i": ""}, {"i": "7_[a]"}, {"f": "a\x1d\n\x1e9\x1f9"}, {"f": "a\x1fb"}),
+]
+
+
+@pytest.mark.parametrize("changes", BAD, ids=lambda changes: ascii(changes)[:30])
+def test_a_bad_record_is_left_out_and_named(changes: dict[str, str]) -> None:
+    """Whatever else it holds; all numbers of the others are within what SQLite keeps."""
+    text = line("6") + line(changes.get("i", "7"), **changes) + line("8")
+    found, left_out = jobs.read_jobs(text)
+    assert [job.id for job in found] == ["6", "8"]
+    assert left_out and left_out[0].id in (changes.get("i", "7"), "7")
+    assert left_out[0].why and len(str(left_out[0])) < 300
+
+
+def test_two_records_of_one_job_are_none() -> None:
+    found, left_out = jobs.read_jobs(line("7") + line("8") + line("7", D="5"))
+    assert [job.id for job in found] == ["8"]
+    assert [str(record) for record in left_out] == ["job 7 is left out: there are two of them"]
 
 
 @pytest.mark.parametrize(
-    "comment",
+    "changes",
     [
-        *("a'b\"c", "x; touch /tmp/y", "$(reboot)", "two\nlines", "\x1f\x1f", "\x1d\x1e9\x1f9"),
-        *("\x1e", "\\x1e", "odonata-place", "\N{BULLET}", "\x00"),
+        *({"time_limit": 1e300}, {"submit_time": 1 << 70}, {"node_count": -1}),
+        *({"start_time": float("nan")}, {"priority": float("inf")}, {"job_id": 1 << 40}),
+        *({"nodes": "n[0"}, {"job_state": []}, {"time_limit": {"number": 1 << 50}}),
+        *({"job_state": 7}, {"array_job_id": 7, "array_task_string": "x"}),
+    ],
+    ids=str,
+)
+def test_a_bad_record_of_json_is_left_out(changes: dict[str, Any]) -> None:
+    good = {"job_id": 6, "job_state": "PENDING", "node_count": 2}
+    text = json.dumps({"jobs": [good, {**good, "job_id": 7, **changes}, {**good, "job_id": 8}]})
+    found, left_out = jobs.read_jobs(text)
+    # No state at all is one that waits.
+    bad = changes != {"job_state": []}
+    assert [job.id for job in found] == (["6", "8"] if bad else ["6", "7", "8"])
+    assert len(left_out) == bad
+
+
+@pytest.mark.parametrize(
+    ("read", "good", "bad"),
+    [
+        (
+            model.read_partitions,
+            "PartitionName={} Nodes=n[0-3] MaxTime=1:00",
+            "MaxTime=" + "9" * 30,
+        ),
+        (model.read_partitions, "PartitionName={} Nodes=n[0-3] MaxTime=1:00", "Nodes=n[0-"),
+        (
+            model.read_reservations,
+            "ReservationName={} StartTime=5 EndTime=9",
+            "EndTime=" + "9" * 30,
+        ),
+        (model.read_reservations, "ReservationName={} StartTime=5 EndTime=9", "StartTime=1e9"),
     ],
 )
-def test_whatever_comments_hold_there_are_two_jobs(comment: str) -> None:
-    """Slurm cuts a comment to the letters of the mark; nothing in it makes or hides a job."""
-    found, _ = jobs.read_jobs(line("7", **{".13k": comment[:13]}) + line("8"))
-    ids = [job.id for job in found]
-    assert ids[-1] == "8"
-    assert ids in (["7", "8"], ["8"])
+def test_a_bad_record_of_the_machine_is_left_out(read: Any, good: str, bad: str) -> None:
+    key = bad.split("=")[0]
+    odd = " ".join([word for word in good.split() if not word.startswith(f"{key}=")] + [bad])
+    text = "\n".join((good.format("a"), odd.format("b"), good.format("c")))
+    said: list[str] = []
+    found = read(text, left_out=said.append)
+    assert [getattr(one, "name", one) for one in found] == ["a", "c"]
+    assert len(said) == 1 and " b: " in said[0] and "left out" in said[0]
+    with pytest.raises(ClusterError, match=" b: "):
+        read(text)
+
+
+def test_a_bad_line_of_sinfo_is_left_out() -> None:
+    said: list[str] = []
+    assert set(model.read_states("a idle\nb\nc idle x\nd idle", left_out=said.append)) == {"a", "d"}
+    assert len(said) == 2
+    with pytest.raises(ClusterError, match="line 1"):
+        model.read_states("slurm_load_node error: Unable to contact", left_out=said.append)
 
 
 def test_cut_off_output_loses_the_last_job_only() -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from odonata._engine import ClusterPlacement, SpecError, cluster_policies
 from odonata.cli.cluster_place import MODES, POLICIES
-from odonata.cluster import commands, constraints, jobs, journal, model
+from odonata.cluster import commands, constraints, jobs, journal, model, submitting
 from odonata.cluster.slurm_files import SHIPPED, job_submit_lua
-from odonata.cluster.submitting import held, is_alive
+from odonata.cluster.submitting import is_alive, to_be_placed
 from odonata.errors import ClusterError
 
 # --- The engine -----------------------------------------------------------------------
@@ -47,7 +47,7 @@ MACHINE = model.Machine(
         "down": model.Partition("down", ("n0",), is_up=False, exclusive=True),
     },
 )
-JOB = jobs.Job("7", 7, "PENDING", held=True, partitions=("main",), count=2, most=2, marked=True)
+JOB = jobs.Job("7", 7, "PENDING", partitions=("main",), count=2, most=2)
 
 
 @pytest.mark.parametrize(
@@ -136,8 +136,9 @@ def test_commands_hold_ids_and_names_alone(job: str, nodes: list[str]) -> None:
     for make in (
         lambda: commands.pin(job, ["n1"]),
         lambda: commands.pin("1", nodes),
-        lambda: commands.release(job),
-        lambda: "\n".join(commands.withdraw(job)),
+        lambda: commands.begin(job),
+        lambda: commands.withdraw(job),
+        lambda: "\n".join(commands.leave(job, pinned=True, refused=True)),
     ):
         try:
             text = make()
@@ -147,42 +148,25 @@ def test_commands_hold_ids_and_names_alone(job: str, nodes: list[str]) -> None:
         assert not set(text) & set("\"';`$\\|&<>(){}")
 
 
-@settings(max_examples=200, deadline=None)
-@given(st.lists(st.text(max_size=13), max_size=4))
-def test_comments_of_any_letters_forge_no_job(comments: list[str]) -> None:
-    """Slurm prints as many letters of a comment as our mark has; that is all of users' text."""
-    fields = ["{id}", "{id}", "1", "PENDING", "0", "main", "1", "", "1:00", "N/A", "N/A", "1", "NO"]
-    fields += ["", "", "(null)", "N/A", "(null)", "None", "(null)"]
-    text = ""
-    for number, comment in enumerate(comments, 1):
-        own = "\x1f".join(fields).replace("{id}", str(number))
-        text += f"\x1e{own}\x1f{comment}\x1d\n"
-    found, _ = jobs.read_jobs(text)
-    ids = [int(job.id) for job in found]
-    assert ids == sorted(set(ids)) and set(ids) <= set(range(1, len(comments) + 1))
-    for job in found:
-        # A mark is whole or none.
-        assert not job.marked or comments[int(job.id) - 1].strip() == jobs.MARK
-
-
 # --- Submissions ----------------------------------------------------------------------
 
-MARK = f"--comment={jobs.MARK}"
+WAITS = (f"--begin=uts{jobs.UNTIL_PLACED_S}", f"--comment={submitting.MARK}")
+BEGIN, MARK = WAITS
 
 
 @pytest.mark.parametrize(
     ("given_", "expected"),
     [
-        (["job.sh", "-w", "x"], ["--hold", MARK, "job.sh", "-w", "x"]),
-        (["-N", "3", "--wrap", "sleep 1"], ["-N", "3", "--wrap", "sleep 1", "--hold", MARK]),
-        (["--comment=a;b", "job.sh"], ["--hold", f"{MARK} a;b", "job.sh"]),
-        (["--comment", "it's", "-N3"], ["-N3", "--hold", f"{MARK} it's"]),
-        (["--array=0-3", "--parsable", "x"], ["--array=0-3", "--parsable", "--hold", MARK, "x"]),
-        (["-Q", "x"], ["-Q", "--hold", MARK, "x"]),
+        (["job.sh", "-w", "x"], [*WAITS, "job.sh", "-w", "x"]),
+        (["-N", "3", "--wrap", "sleep 1"], ["-N", "3", "--wrap", "sleep 1", *WAITS]),
+        (["--comment=a;b", "job.sh"], [BEGIN, f"{MARK} a;b", "job.sh"]),
+        (["--comment", "it's", "-N3"], ["-N3", BEGIN, f"{MARK} it's"]),
+        (["--array=0-3", "--parsable", "x"], ["--array=0-3", "--parsable", *WAITS, "x"]),
+        (["-Q", "x"], ["-Q", *WAITS, "x"]),
     ],
 )
 def test_arguments_of_held_jobs(given_: list[str], expected: list[str]) -> None:
-    assert held(given_) == (expected, None)
+    assert to_be_placed(given_) == (expected, None)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +178,7 @@ def test_arguments_of_held_jobs(given_: list[str], expected: list[str]) -> None:
     ],
 )
 def test_arguments_that_are_slurms(given_: list[str]) -> None:
-    arguments, why = held(given_)
+    arguments, why = to_be_placed(given_)
     assert arguments == given_
     assert why is not None
 
@@ -213,12 +197,12 @@ def test_arguments_that_are_slurms(given_: list[str]) -> None:
 )
 def test_options_in_scripts_count(line: str, why: str | None) -> None:
     script = f"#!/bin/sh\n# a job\n{line}\nsleep 1\n"
-    arguments, answer = held(["-N1", "job.sh"], {"job.sh": script}.get)
+    arguments, answer = to_be_placed(["-N1", "job.sh"], {"job.sh": script}.get)
     assert (answer is None) == (why is None) and (why or "") in (answer or "")
     if "comment" in line:
-        assert arguments == ["-N1", "--hold", f"{MARK} a b", "job.sh"]
+        assert arguments == ["-N1", BEGIN, f"{MARK} a b", "job.sh"]
     # With --wrap there is no script.
-    assert held(["--wrap", "x", "job.sh"], {"job.sh": script}.get)[1] is None
+    assert to_be_placed(["--wrap", "x", "job.sh"], {"job.sh": script}.get)[1] is None
 
 
 def test_heartbeats(tmp_path: Path) -> None:
@@ -264,17 +248,19 @@ def test_submit_is_sbatch(tmp_path: Path) -> None:
         check=False,
     )
     assert run.returncode == 17
-    assert run.stdout.split("\0")[:-1] == [*words, "--hold", MARK]
+    assert run.stdout.split("\0")[:-1] == [*words, *WAITS]
     assert not (tmp_path / "x").exists()
 
 
 # --- The watchdog ---------------------------------------------------------------------
 
-WATCHDOG = SHIPPED / "release-held-jobs.sh"
+WATCHDOG = SHIPPED / "leave-waiting-jobs.sh"
 
 
 def watch(tmp_path: Path, beat: str | None, queue: str) -> list[str]:
-    fake(tmp_path / "bin", "squeue", f"cat {tmp_path}/queue")
+    # As many letters of a comment as are asked for.
+    line = 'case "$*" in *k*) cut -c 1-{} ;; *) sed "s/|[^|]*|[^|]*$/|./" ;; esac'
+    fake(tmp_path / "bin", "squeue", f"cat {tmp_path}/queue | {line.format(60)}")
     fake(tmp_path / "bin", "scontrol", f"cat >> {tmp_path}/asked")
     fake(tmp_path / "bin", "logger", "exit 1")
     (tmp_path / "queue").write_text(queue)
@@ -288,13 +274,16 @@ def watch(tmp_path: Path, beat: str | None, queue: str) -> list[str]:
     return (tmp_path / "asked").read_text().splitlines()
 
 
+#: Job, begin time, nodes, comment. Who holds a job is not asked: a hold stays.
 QUEUE = (
-    "10|0||odonata-place\n2|0|n[1-2]|odonata-place\n3|5|n3|odonata-place\n4|5||odonata-place\n"
-    "5|0||somebody's\n6|0||\n7|5|n1|\n8|0||odonata-plac\n;reboot|0||odonata-place\n$(x)|0||odonata-place\n"
-)
-#: In order of submission, whatever that of squeue is.
+    "10|BEGIN||odonata-place\n2|BEGIN|n[1-2]|odonata-place\n3|N/A|n3|odonata-place\n"
+    "4|N/A||odonata-place\n5|BEGIN||somebody's\n6|1900000000||odonata-place\n7|BEGIN|n1|\n"
+    "8|N/A|n1|odonata-plac\n;reboot|BEGIN||odonata-place\n$(x)|BEGIN||odonata-place\n"
+).replace("BEGIN", str(jobs.UNTIL_PLACED_S))
+#: Nodes are taken from whom bears the mark; who waits to be placed may begin.
 RELEASED = [
-    *("update jobid=2 ReqNodeList=", "release 2", "update jobid=3 ReqNodeList=", "release 10"),
+    *(f"update jobid={job} ReqNodeList=" for job in (10, 2, 3)),
+    *(f"update jobid={job} StartTime=now" for job in (10, 2, 5, 7)),
 ]
 
 
@@ -336,7 +325,7 @@ def test_lua_holds_whom_it_should(tmp_path: Path) -> None:
         "slurm = { SUCCESS = 0 }\ndofile('job_submit.lua')\n"
         "local list = { main = { flag_default = 1 }, other = { flag_default = 0 } }\n"
         "local function try(job) slurm_job_submit(job, list, 0)\n"
-        "print(job.priority, job.comment) end\n"
+        "print(job.priority, job.begin_time, job.comment) end\n"
         "try({ partition = 'main', priority = 4294967294 })\n"
         "try({ comment = 'mine' })\n"
         "try({ partition = 'other' })\n"
@@ -352,9 +341,14 @@ def test_lua_holds_whom_it_should(tmp_path: Path) -> None:
         )
         return done.stdout.splitlines()
 
-    assert run()[0] == "4294967294\tnil"
+    assert run()[0] == "4294967294\tnil\tnil"
     beat.write_text(f"{int(time.time())}\n")
-    assert run() == ["0\todonata-place", "0\todonata-place mine", *["nil\tnil"] * 3]
+    begin = jobs.UNTIL_PLACED_S
+    assert run() == [
+        f"4294967294\t{begin}\todonata-place",
+        f"nil\t{begin}\todonata-place mine",
+        *["nil\tnil\tnil"] * 3,
+    ]
 
 
 # --- The journal ----------------------------------------------------------------------

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from odonata.cluster import journal as states
-from odonata.cluster.jobs import MARK
+from odonata.cluster.jobs import UNTIL_PLACED_S
 from odonata.cluster.journal import Journal, open_journal
 from odonata.cluster.nodes import read_topology
 from odonata.cluster.placing import Placer, Rules
@@ -56,14 +60,12 @@ class FakeSlurm:
         row = {
             "i": id_,
             "A": id_.replace("+", "_").split("_")[0],
-            "F": "1",
             "T": "PENDING",
-            "Q": "0",
             "P": "main",
             "D": str(count),
             "N": "",
             "l": "10:00",
-            "S": "N/A",
+            "S": str(UNTIL_PLACED_S),
             "e": "N/A",
             "V": "1700000000",
             "h": "NO",
@@ -72,9 +74,9 @@ class FakeSlurm:
             "v": "(null)",
             "b": "N/A",
             "E": "(null)",
-            "r": "JobHeldUser",
+            "r": "BeginTime",
             "f": "(null)",
-            "k": MARK,
+            "Q": "9",
         }
         self.rows[id_] = {**row, **changes}
 
@@ -104,7 +106,7 @@ class FakeSlurm:
         """As Slurm does with a job that was released."""
         list_ = ",".join(nodes)
         times = {"S": "1700000100", "e": "1700000700"}
-        self.rows[id_] |= {"T": state, "Q": "9", "n": list_, "r": "None"}
+        self.rows[id_] |= {"T": state, "Q": "9", "n": list_, "r": "None", "S": "N/A"}
         if state == "RUNNING":
             self.rows[id_] |= {"N": list_, **times}
             self.states.update(dict.fromkeys(nodes, "allocated"))
@@ -155,14 +157,22 @@ def pinned(asked: list[str]) -> dict[str, list[str]]:
     return found
 
 
-def test_a_job_from_held_to_ended(slurm: FakeSlurm) -> None:
+def may_begin(job: int | str) -> str:
+    return f"update jobid={job} StartTime=now"
+
+
+def wait(job: int | str) -> str:
+    return f"update jobid={job} StartTime=uts{UNTIL_PLACED_S} ReqNodeList="
+
+
+def test_a_job_from_waiting_to_ended(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 6)
     slurm.job("2", 3)
     asked = run.cycle()
     nodes = pinned(asked)
     assert nodes == {"1": ["n0", "n1", "n2", "n4", "n5", "n6"], "2": ["n8", "n9", "n10"]}
-    assert asked[2:] == ["release 1", "release 2"]
+    assert asked[2:] == [may_begin(1), may_begin(2)]
     assert [run.state(job) for job in "12"] == ["decided"] * 2
     slurm.answer("1", nodes["1"])
     slurm.answer("2", nodes["2"], "PENDING")
@@ -226,13 +236,13 @@ def test_who_is_killed_again_and_again_rests(slurm: FakeSlurm, tmp_path: Path) -
     slurm.job("1", 4)
     slurm.job("2", 4)
     run.placer.rests = "nobody looked"
-    assert run.cycle() == ["release 1", "release 2"]
+    assert run.cycle() == [may_begin(1), may_begin(2)]
     assert {run.state(job) for job in "12"} == {states.LEFT}
     assert "job 1 is left to Slurm: nobody looked" in run.said
     run.placer.rests = ""
     slurm.job("3", 4)
     for job in "12":
-        slurm.rows[job]["Q"] = "5"
+        slurm.rows[job]["S"] = "N/A"
     assert list(pinned(run.cycle())) == ["3"]
 
 
@@ -275,7 +285,7 @@ def test_killed_while_slurm_is_asked(slurm: FakeSlurm, done: str) -> None:
     if done == "release":
         assert asked == [] and run.state("1") == "running"
     else:
-        assert pinned(asked) == {"1": ["n0", "n1"]} and "release 1" in asked
+        assert pinned(asked) == {"1": ["n0", "n1"]} and may_begin(1) in asked
         assert [one.state for one in run.journal.decisions()] == ["withdrawn", "decided"]
 
 
@@ -306,29 +316,30 @@ def test_nodes_that_fail_before_the_job_began(slurm: FakeSlurm) -> None:
     run.cycle()
     slurm.states["n1"] = "drained"
     asked = run.cycle()
-    assert asked == ["hold 1", "update jobid=1 ReqNodeList="]
-    slurm.rows["1"] |= {"Q": "0", "n": "", "r": "JobHeldAdmin"}
+    assert asked == [wait(1)]
+    again = {"S": str(UNTIL_PLACED_S), "n": "", "r": "None"}
+    slurm.rows["1"] |= again
     assert pinned(run.cycle()) == {"1": ["n0", "n2"]}
     # Time and again: after three times it is Slurm's.
     for _ in range(3):
         slurm.answer("1", ["n0", "n2"], "PENDING")
         asked = run.cycle(after_s=30)
-        slurm.rows["1"] |= {"Q": "0", "n": "", "r": "JobHeldAdmin"} if "hold 1" in asked else {}
+        slurm.rows["1"] |= again if asked == [wait(1)] else {}
         run.cycle()
     slurm.answer("1", ["n0", "n2"], "PENDING")
     run.cycle(after_s=30)
     assert run.state("1") in ("left", "released")
 
 
-def test_what_slurm_refuses_stays_held(slurm: FakeSlurm) -> None:
+def test_what_slurm_refuses_waits_on(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 2)
     (slurm.directory / "refused").write_text("Invalid node name specified for job 1\n")
     for _ in range(4):
         asked = run.cycle()
-        assert "release 1" not in asked
+        assert may_begin(1) not in asked
     asked = run.cycle()
-    assert asked == ["release 1"]
+    assert asked == [may_begin(1)]
     assert run.state("1") == "left"
 
 
@@ -351,10 +362,12 @@ def test_nodes_that_slurm_cannot_give_are_taken_back(slurm: FakeSlurm, seen: boo
     # Nor does it find nodes by itself: it is not asked for ever.
     slurm.rows["1"] |= {"Q": "0", "r": "BadConstraints"}
     assert run.cycle() == []
-    slurm.job("2", 2, r="BadConstraints", n="n3")
+    # What a job's user asks for, and Slurm therefore holds, is nothing of ours.
     slurm.rows.pop("1")
-    asked = [run.cycle() for _ in range(8)]
-    assert asked == [["release 2"]] * 4 + [[]] * 4
+    slurm.job("2", 2, n="n3")
+    assert run.cycle() == [may_begin(2)]
+    slurm.rows["2"] |= {"Q": "0", "r": "BadConstraints", "S": "N/A"}
+    assert [run.cycle() for _ in range(3)] == [[]] * 3
 
 
 def test_who_is_left_is_left_by_one_scontrol(slurm: FakeSlurm) -> None:
@@ -362,26 +375,166 @@ def test_who_is_left_is_left_by_one_scontrol(slurm: FakeSlurm) -> None:
     for job in range(1, 8):
         slurm.job(str(job), 2)
     slurm.calls()
-    assert run.cycle() == [f"release {job}" for job in range(1, 6)]
-    # For nodes, partitions and reservations; then for all releases.
+    assert run.cycle() == [may_begin(job) for job in range(1, 6)]
+    # For nodes, partitions and reservations; then for all that may begin.
     assert slurm.calls().count("scontrol") == 4
     for job in range(1, 6):
-        slurm.rows[str(job)] |= {"Q": "9"}
-    assert run.cycle() == ["release 6", "release 7"]
+        slurm.rows[str(job)] |= {"S": "N/A"}
+    assert run.cycle() == [may_begin(6), may_begin(7)]
 
 
-def test_a_user_who_holds_a_job_is_heard(slurm: FakeSlurm) -> None:
+HOLDS = ["JobHeldUser", "JobHeldAdmin"]
+
+
+@pytest.mark.parametrize("reason", HOLDS)
+def test_whom_somebody_holds_waits_and_nothing_is_asked_of_it(
+    slurm: FakeSlurm, reason: str
+) -> None:
+    """Before it is given nodes, whatever its comment says; once released it is placed."""
+    run = Run(slurm)
+    slurm.job("1", 2, Q="0", r=reason)
+    slurm.job("2", 2, Q="0", r=reason, S="N/A")
+    for _ in range(3):
+        assert run.cycle() == []
+    run.placer.rests = "nobody looked"
+    assert run.cycle() == []
+    run.placer.rests = ""
+    slurm.rows["1"] |= {"Q": "9", "r": "None"}
+    slurm.rows["2"] |= {"Q": "9", "r": "None"}
+    assert set(pinned(run.cycle())) == {"1"}
+
+
+@pytest.mark.parametrize("reason", HOLDS)
+def test_who_holds_a_job_that_has_nodes_is_heard(slurm: FakeSlurm, reason: str) -> None:
+    """It stays held, through a restart, and is placed anew once it is released."""
     run = Run(slurm)
     slurm.job("1", 2)
     slurm.answer("1", pinned(run.cycle())["1"], "PENDING")
     run.cycle()
-    slurm.rows["1"] |= {"Q": "0", "r": "JobHeldUser"}
+    slurm.rows["1"] |= {"Q": "0", "r": reason}
     for _ in range(3):
         assert run.cycle() == []
     run.journal.close()
     run.restart()
     assert run.cycle() == []
     assert run.state("1") == "held"
+    slurm.rows["1"] |= {"Q": "9", "r": "None"}
+    assert run.cycle() == [wait(1)]
+    slurm.rows["1"] |= {"S": str(UNTIL_PLACED_S), "n": ""}
+    assert pinned(run.cycle()) == {"1": ["n0", "n1"]}
+
+
+@pytest.mark.parametrize("told", [False, True])
+def test_a_hold_between_our_commands_stays(slurm: FakeSlurm, told: bool) -> None:
+    """Held by somebody after the decision, before or after the job was told that it may begin."""
+    run = Run(slurm)
+    slurm.job("1", 2)
+    run.cycle()
+    slurm.rows["1"] |= {"Q": "0", "r": "JobHeldUser", "n": "n0,n1"} | ({"S": "N/A"} if told else {})
+    for _ in range(2):
+        assert run.cycle() == []
+    assert run.state("1") == ("held" if told else "withdrawn")
+    # Its nodes are others' meanwhile.
+    slurm.job("2", 16)
+    assert len(pinned(run.cycle())["2"]) == 16
+
+
+def test_a_task_that_is_held_within_an_array_is_passed_over(slurm: FakeSlurm) -> None:
+    """`squeue` makes one record of waiting tasks, held or not; asked for one, it tells it."""
+    run = Run(slurm)
+    slurm.job("4_[0-9]", 4)
+    decided = pinned(run.cycle())
+    assert set(decided) == {"4_0", "4_1", "4_2", "4_3"}
+    # Of task 0 our words did not lift the hold; the others begin.
+    array = dict(slurm.rows.pop("4_[0-9]"))
+    slurm.rows["4_[0,4-9]"] = array | {"i": "4_[0,4-9]"}
+    for task in ("4_1", "4_2", "4_3"):
+        slurm.job(task, 4)
+        slurm.answer(task, decided[task])
+    rows = slurm.rows
+    slurm.job("4_0", 4, Q="0", r="JobHeldUser", S="N/A", n=",".join(decided["4_0"]))
+    held = {"4_0": slurm.rows.pop("4_0")}
+    slurm.rows = held
+    slurm.write()
+    (slurm.directory / "ended").write_text((slurm.directory / "queue").read_text())
+    slurm.rows = rows
+    assert set(pinned(run.cycle())) == {"4_4"}
+    assert run.state("4_0") == "held"
+    # For a cycle nobody knew; from then on it is asked for by itself.
+    slurm.calls()
+    run.cycle()
+    assert run.state("4_0") == "held"
+
+
+def test_millions_of_tasks_are_one_record(slurm: FakeSlurm) -> None:
+    """Three arrays of 16.7 million tasks: what is looked at follows from the idle nodes."""
+    run = Run(slurm, Rules(depth=2))
+    for array in (10, 11, 12):
+        slurm.job(f"{array}_[0-16777215]", 2)
+    begun = time.process_time()
+    decided = pinned(run.cycle())
+    # 16 nodes, two each.
+    assert list(decided) == [f"10_{task}" for task in range(8)]
+    for array in (10, 11, 12):
+        slurm.rows[f"{array}_[0-16777215]"] |= {"i": f"{array}_[{8 * (array == 10)}-16777215]"}
+    for task, nodes in decided.items():
+        slurm.job(task, 2)
+        slurm.answer(task, nodes)
+    for _ in range(10):
+        assert run.cycle() == []
+    # On a slow machine; expanded they took minutes and gigabytes.
+    assert time.process_time() - begun < 5
+    kinds = [(kind, job) for _, kind, job, _, _ in run.journal.events()]
+    assert kinds == [("came", f"{array}_[0-16777215]") for array in (10, 11, 12)]
+    assert [wait.job for wait in run.journal.waits()] == ["10_*", "11_*", "12_*"]
+    run.journal.close()
+    assert (slurm.directory / "journal").stat().st_size < 100_000
+    # Known through a restart, and gone as one.
+    run.restart()
+    slurm.rows.clear()
+    slurm.states = dict.fromkeys(slurm.names, "idle")
+    run.cycle()
+    kinds = [(kind, job) for _, kind, job, _, _ in run.journal.events()]
+    assert kinds[3:] == [("ended", f"{array}_[0-16777215]") for array in (10, 11, 12)]
+
+
+def test_tasks_beyond_those_that_are_looked_at_delay_nobody_ahead(slurm: FakeSlurm) -> None:
+    """What is decided is the same as where every task is a job of its own."""
+    decided = []
+    for tasks in (["7_[0-49]"], [f"7_{task}" for task in range(50)]):
+        slurm.rows.clear()
+        (slurm.directory / "journal").unlink(missing_ok=True)
+        run = Run(slurm, Rules(depth=1))
+        for number, id_ in enumerate(tasks):
+            slurm.job(id_, 3, l="60:00", V=str(1_700_000_000 + number))
+        slurm.job("8", 1, l="1:00", V="1700000060")
+        slurm.job("9", 2, V="1700000061")
+        decided.append(pinned(run.cycle()))
+        run.journal.close()
+    assert decided[0] == decided[1] and len(decided[0]) >= 4
+
+
+def test_a_bad_record_is_named_once_and_its_job_keeps_its_nodes(slurm: FakeSlurm) -> None:
+    run = Run(slurm)
+    slurm.job("1", 6)
+    slurm.answer("1", pinned(run.cycle())["1"])
+    run.cycle()
+    slurm.rows["1"] |= {"e": "9" * 30}
+    slurm.job("2", 2, l="9" * 30)
+    slurm.job("3", 3)
+    slurm.states["n15"] = "idle or so"
+    asked = run.cycle()
+    assert set(pinned(asked)) == {"3"}
+    said = [line for line in run.said if "left out" in line]
+    assert [line.split(":")[0] for line in said] == [
+        "sinfo",
+        "job 1 is left out",
+        "job 2 is left out",
+    ]
+    slurm.answer("3", pinned(asked)["3"])
+    assert run.cycle() == []
+    assert run.state("1") == "running"
+    assert [line for line in run.said if "left out" in line] == said
 
 
 @pytest.mark.parametrize("left", ["", "\x1e1\x1f1\x1f1\x1fRUN"])
@@ -426,18 +579,16 @@ def test_arrays_dependencies_and_others(slurm: FakeSlurm) -> None:
     slurm.job("6+0", 1)
     slurm.job("7", 2, E="afterok:9(unfulfilled)")
     slurm.job("8", 1, n="n3")
-    slurm.job("10", 1, k="(null)")
+    slurm.job("10", 1, S="N/A")
     asked = run.cycle()
     assert set(pinned(asked)) == {"4_0", "4_2", "4_3"}
-    assert [line for line in asked if line.startswith("release") and "_" not in line] == [
-        *("release 5", "release 6", "release 7", "release 8"),
-    ]
-    assert not [line for line in asked if "jobid=8" in line]
+    left = [line for line in asked if "_" not in line]
+    assert left == [may_begin(5), may_begin(6), may_begin(7), may_begin(8)]
 
 
 def test_shadow_changes_nothing_and_compares(slurm: FakeSlurm) -> None:
     run = Run(slurm)
-    slurm.job("1", 6, Q="5", r="Priority", k="(null)")
+    slurm.job("1", 6, S="N/A", r="Priority")
     run.placer.shadow = True
     assert run.cycle() == []
     assert run.state("1") == "shadow"
@@ -469,10 +620,10 @@ def test_shadow_sees_jobs_that_never_waited(slurm: FakeSlurm) -> None:
     """Slurm starts most jobs as they are submitted, between two looks."""
     run = Run(slurm)
     run.placer.shadow = True
-    slurm.job("1", 2, Q="5", k="(null)")
+    slurm.job("1", 2, S="N/A")
     slurm.answer("1", ["n0", "n4"])
     assert run.cycle() == [] and run.journal.decisions() == []  # It ran before us.
-    slurm.job("2", 3, Q="5", k="(null)")
+    slurm.job("2", 3, S="N/A")
     slurm.answer("2", ["n5", "n8", "n12"])
     slurm.rows["2"]["n"] = ""  # Nobody asked for these.
     assert run.cycle() == []
@@ -485,7 +636,7 @@ def test_shadow_sees_jobs_that_never_waited(slurm: FakeSlurm) -> None:
 def test_planned_nodes_are_left_to_whom_they_are_planned_for(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 3)
-    slurm.job("2", 2, Q="7", r="Resources", k="(null)")
+    slurm.job("2", 2, S="N/A", r="Resources")
     slurm.states.update(dict.fromkeys(("n0", "n1"), "planned"))
     assert pinned(run.cycle()) == {"1": ["n4", "n5", "n6"]}
     assert states.OPEN[0] == run.state("1")
@@ -495,7 +646,7 @@ def test_nobody_waits_for_what_will_not_come(slurm: FakeSlurm) -> None:
     """Jobs of partitions that are not placed, and those that a policy cannot place, are Slurm's."""
     run = Run(slurm, Rules(partitions=("other",)))
     slurm.job("1", 2)
-    assert run.cycle() == ["release 1"]
+    assert run.cycle() == [may_begin(1)]
     run.journal.close()
     slurm.rows.clear()
     slurm.job("2", 3)
@@ -503,7 +654,7 @@ def test_nobody_waits_for_what_will_not_come(slurm: FakeSlurm) -> None:
     run.rules = Rules(policy="isolated")
     run.restart()
     # No group is whole, so none can be had for oneself; Slurm has twelve nodes.
-    assert run.cycle() == ["release 2"]
+    assert run.cycle() == [may_begin(2)]
     slurm.rows.clear()
     # More than there are: Slurm could not, either.
     slurm.job("3", 13)
@@ -544,5 +695,79 @@ def test_commands_beside_each_other(slurm: FakeSlurm, tmp_path: Path) -> None:
     content = json.loads(odonata("decisions", "journal", "--json", "--job", "2"))
     assert content["decisions"] == [] and content["waiting"][0]["promised_ms"] > 0
     written = odonata("slurm-files", "files", "--partition", "main").splitlines()
-    assert written == ["files/job_submit.lua", "files/release-held-jobs.sh"]
+    assert written == ["files/job_submit.lua", "files/leave-waiting-jobs.sh"]
     assert os.access(tmp_path / written[1], os.X_OK)
+
+
+@contextlib.contextmanager
+def placing(slurm: FakeSlurm, *options: str) -> Iterator[subprocess.Popen[str]]:
+    """The daemon beside a Slurm that holds still."""
+    slurm.write()
+    names = (f"SwitchName=g{i} Nodes=n[{4 * i}-{4 * i + 3}]" for i in range(4))
+    (slurm.directory / "topology").write_text("\n".join(names))
+    command = [sys.executable, "-c", "import odonata.cli; odonata.cli.main()", "cluster", "place"]
+    command += ["journal", "--topology", "topology", "--allow-root", "--heartbeat", "beat"]
+    with subprocess.Popen(
+        [*command, *options], cwd=slurm.directory, stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not done():
+        assert process.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("at", ["squeue", "sinfo", "scontrol", "between"])
+def test_a_signal_ends_it_whatever_it_waits_for(
+    slurm: FakeSlurm, at: str, number: signal.Signals
+) -> None:
+    """Where Slurm does not answer for a minute, or between two cycles; nobody waits for it then."""
+    beat, waits = slurm.directory / "beat", slurm.directory / "waits"
+    beat.write_text("5\n")
+    if at != "between":
+        script = f"#!/bin/sh\ntouch {waits}\nexec sleep 60\n"
+        (slurm.directory / "bin" / at).write_text(script)
+    with placing(slurm, "--period", "60 s", "--timeout", "60") as process:
+        between = at == "between"
+        wait_until(lambda: "ended" in beat.read_text() if between else waits.exists(), process)
+        begun = time.monotonic()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        # Seconds are those of a loaded machine; it took a minute.
+        assert time.monotonic() - begun < 15
+        assert process.returncode == 0, said
+    assert beat.read_text().splitlines()[0] == "0"
+
+
+def test_nobody_else_can_hold_the_lock(slurm: FakeSlurm) -> None:
+    """Who may open a file, if only to read it, may lock it: no other user may."""
+    lock = slurm.directory / ".journal.lock"
+    lock.touch(0o644)
+    with placing(slurm) as process:
+        wait_until((slurm.directory / "journal").exists, process)
+        assert lock.stat().st_mode & 0o777 == 0o600
+        process.terminate()
+        process.communicate()
+    # Nor is a link followed, or the lock of another user taken for ours.
+    lock.unlink()
+    victim = slurm.directory / "victim"
+    victim.write_text("theirs")
+    victim.chmod(0o644)
+    lock.symlink_to(victim)
+    with placing(slurm, "--cycles", "1") as process:
+        assert "it is a link" in process.communicate()[1]
+        assert process.returncode == 4
+    assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("theirs", 0o644)
+    if os.geteuid() == 0:
+        lock.unlink()
+        lock.touch(0o666)
+        os.chown(lock, 1, 1)
+        with placing(slurm, "--cycles", "1") as process:
+            assert "belongs to another user" in process.communicate()[1]

@@ -54,9 +54,12 @@ class Steps:
 def test_samples_are_kept_with_the_whole_queue(slurm: Path, tmp_path: Path) -> None:
     path = tmp_path / "b.sqlite"
     steps = Steps(3)
-    assert Watch(period_s=60).run(path, stop=steps) == 3
+    watch = Watch(period_s=60)
+    watch.run(path, stop=steps)
+    assert watch.kept == 3
     assert all(wait == pytest.approx(60, abs=5) for wait in steps.waits)
-    assert Watch(period_s=60).run(path, stop=Steps(2)) == 2
+    watch.run(path, stop=Steps(2))
+    assert watch.kept == 3 + 2
     store = Store(path)
     samples = store.samples()
     assert len(samples) == 5
@@ -86,7 +89,8 @@ def test_a_slurm_that_fails_is_said_once_and_asked_less_often(slurm: Path, tmp_p
 
     steps = Steps(8, after_1=fail, after_4=garbage, after_6=mend)
     watch = Watch(period_s=10, say=lines.append)
-    assert watch.run(tmp_path / "b.sqlite", stop=steps) == 8
+    watch.run(tmp_path / "b.sqlite", stop=steps)
+    assert watch.kept == 8
     periods = [round(wait / 10) for wait in steps.waits]
     assert periods == [1, 2, 4, 8, 16, 16, 1, 1]
     assert "Unable to contact" in lines[0]
@@ -143,7 +147,8 @@ def test_a_full_disk_loses_the_sample_and_nothing_else(slurm: Path, tmp_path: Pa
             raise sqlite3.OperationalError("database or disk is full")
 
     watch = Watch(say=lines.append)
-    assert watch._sample_for(Full(path), float("inf"), Steps(2)) == 0
+    watch._sample_for(Full(path), float("inf"), Steps(2))
+    assert watch.kept == 0
     assert lines == ["a sample could not be kept: database or disk is full"] * 2
     assert len(store.samples()) == 1
 
@@ -159,7 +164,7 @@ def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
         Store(tmp_path / "other")
     with pytest.raises(OutputError, match="there is no such file"):
         Store(tmp_path / "none")
-    with pytest.raises(OutputError, match="cannot be made"):
+    with pytest.raises(OutputError, match="cannot be opened"):
         Watch().run(tmp_path / "no" / "b.sqlite", stop=Steps(1))
 
 

@@ -14,7 +14,7 @@ from command import call
 from odonata._engine import SpecError
 from odonata.batch.network import SharedLinks
 from odonata.cluster import model
-from odonata.cluster.jobs import Job, read_jobs
+from odonata.cluster.jobs import UNTIL_PLACED_S, Job, read_jobs
 from odonata.cluster.nodes import read_topology
 from odonata.cluster.placing import Rules
 from odonata.cluster.what_if import (
@@ -282,9 +282,14 @@ def test_nodes_that_nobody_gets_are_left_out() -> None:
         assert found["3"] == pytest.approx(150, abs=31)
 
 
-def test_held_jobs_of_users_are_not_looked_at() -> None:
-    look = snapshot(waits(2, 1, 1, held=True), waits(3, 1, 1, held=True, marked=True))
+def test_held_jobs_are_not_looked_at_and_too_many_are_refused() -> None:
+    ours = waits(3, 1, 1, earliest_s=UNTIL_PLACED_S)
+    look = snapshot(waits(2, 1, 1, held=True), ours, replace(ours, id="4", held=True))
     assert list(starts(under_policy(look, Rules(), RUNS, 3600))) == ["3"]
+    with pytest.raises(ClusterError, match="found 200001 jobs and tasks"):
+        snapshot(replace(ours, id="3_[0-200000]")).waiting()
+    with pytest.raises(ClusterError, match="not all told"):
+        snapshot(replace(ours, id="3_[0-9,...]")).waiting()
 
 
 def test_plain_slurm_goes_on_from_the_nodes_that_are_taken() -> None:

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use odonata::batch;
 use pyo3::prelude::*;
 
-use crate::guard::computing;
+use crate::guard::{computing, computing_apart};
 
 /// A cluster's wiring and how jobs are placed on it.
 #[pyclass(frozen, module = "odonata._engine")]
@@ -65,7 +65,8 @@ impl ClusterPlacement {
             withheld: withheld.into_iter().map(window).collect(),
             depth,
         };
-        let (given, kept) = computing(py, |_| self.0.decide(&state))?;
+        let cluster = self.0.clone();
+        let (given, kept) = computing_apart(py, move || cluster.decide(&state))?;
         let given = given
             .into_iter()
             .map(|job| (job.job, job.nodes, job.owned, job.backfilled));

@@ -85,19 +85,15 @@ def watch(
     STORE that exists. A kill loses only the sample that was being taken; Ctrl-C and SIGTERM end
     the command.
     """
-    import signal
-    import threading
     import time
 
     from odonata.cluster import nodes as cluster_nodes
+    from odonata.cluster.stopping import stopping
     from odonata.cluster.watch import Watch
 
     wiring = None
     if topology is not None:
         wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
 
     def say(line: str) -> None:
         click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
@@ -112,8 +108,9 @@ def watch(
         say=say,
     )
     say(f"watching into {store}, one sample in {period} s")
-    kept = watching.run(store, for_s=float("inf") if for_ is None else for_, stop=ended.wait)
-    say(f"{kept} samples kept")
+    with stopping():
+        watching.run(store, for_s=float("inf") if for_ is None else for_)
+    say(f"{watching.kept} samples kept")
 
 
 @cluster.command()

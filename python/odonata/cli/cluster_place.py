@@ -172,17 +172,17 @@ def place(
 ) -> None:
     """Choose the nodes of waiting jobs with the functions that simulations use.
 
-    Places jobs that were submitted by `odonata cluster submit` or held by our job_submit.lua, each
-    as soon as it can start, and writes every decision to JOURNAL before carrying it out. Ctrl-C or
-    SIGTERM ends the command; after a kill it continues where it was.
+    Places jobs that were submitted by `odonata cluster submit` or that our job_submit.lua let wait,
+    each as soon as it can start, and writes every decision to JOURNAL before carrying it out. Jobs
+    that somebody holds stay held. Ctrl-C or SIGTERM ends the command at once; after a kill it
+    continues where it was.
     """
-    import signal
-    import threading
     import time
 
     from odonata.cluster import survey
     from odonata.cluster.daemon import Daemon
     from odonata.cluster.placing import Placer, Rules
+    from odonata.cluster.stopping import stopping
     from odonata.cluster.topologies import read_wiring
 
     if os.geteuid() == 0 and not (allow_root or dry_run):
@@ -212,9 +212,6 @@ def place(
         if placer.cycle() == 0:
             click.echo("no job would get nodes now")
         return
-    ended = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
 
     def say(line: str) -> None:
         click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
@@ -233,7 +230,8 @@ def place(
         say=say,
     )
     say(f"{'watches beside Slurm' if shadow else 'places'} by {policy}, journal {journal}")
-    daemon.run(cycles=cycles, stop=ended.wait)
+    with stopping():
+        daemon.run(cycles=cycles)
 
 
 @click.command(
@@ -246,23 +244,24 @@ def place(
     default="2 min",
     show_default=True,
     metavar="TIME",
-    help="With --heartbeat: if the heartbeat is older than this, submit jobs without holding them.",
+    help="With --heartbeat: if the heartbeat is older than this, submit jobs unchanged.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SBATCH-ARGUMENTS]...")
 def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> None:
     """Submit a job as sbatch does, to be placed by `odonata cluster place`.
 
     All arguments after our own options go to sbatch; output and exit code are those of sbatch. The
-    job is held, with a mark in its comment, until its nodes are chosen. Jobs that name nodes, a
-    begin time or a reservation, throttled arrays and heterogeneous jobs are submitted unchanged.
+    job gets a begin time in 2101 and a mark in its comment, and waits until its nodes are chosen.
+    Jobs that name nodes, a begin time or a reservation, throttled arrays and heterogeneous jobs are
+    submitted unchanged.
     """
-    from odonata.cluster.submitting import held, is_alive
+    from odonata.cluster.submitting import is_alive, to_be_placed
 
     given = list(arguments)
     if heartbeat is not None and not is_alive(heartbeat, stale):
         click.echo(f"{heartbeat}: nobody places jobs now; submitted to Slurm as it is", err=True)
     else:
-        given, why = held(given, _script)
+        given, why = to_be_placed(given, _script)
         if why is not None:
             click.echo(f"submitted to Slurm as it is: {why}", err=True)
     program = shutil.which("sbatch")
@@ -369,7 +368,7 @@ def _clock(time_ms: int) -> str:
 )
 @debug_option
 def slurm_files(directory: Path, heartbeat: Path, partitions: tuple[str, ...], stale: int) -> None:
-    """Write job_submit.lua and release-held-jobs.sh, the watchdog, into DIRECTORY."""
+    """Write job_submit.lua and leave-waiting-jobs.sh, the watchdog, into DIRECTORY."""
     from odonata.cluster.slurm_files import write_slurm_files
 
     try:

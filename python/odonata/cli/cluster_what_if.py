@@ -262,7 +262,6 @@ def _predict(
         unaccounted,
         under_policy,
         under_slurm,
-        without_pins,
     )
 
     listing = slurm.ask(("squeue", "--json"), timeout) if SLURM in policies else ""
@@ -287,7 +286,7 @@ def _predict(
             "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
             err=True,
         )
-    snapshot = Snapshot(now, machine, without_pins(jobs), wiring, unknown)
+    snapshot = Snapshot(now, machine, jobs, wiring, unknown)
     found: dict[str, list[Predicted]] = {}
     for policy in dict.fromkeys(policies):
         if policy == SLURM:

@@ -1,4 +1,4 @@
-"""What is asked of Slurm for jobs: pins, releases, holds; by one ``scontrol`` for many of them.
+"""What is asked of Slurm for jobs: nodes and begin times; by one ``scontrol`` for many of them.
 
 ``scontrol`` reads commands from its standard input, so that no process is made for each and no
 shell sees any. They hold nothing but ids of jobs and names of nodes, both of known letters.
@@ -16,22 +16,23 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import IO
 
+from odonata.cluster.jobs import UNTIL_PLACED
 from odonata.errors import ClusterError
 
-_JOB = re.compile(r"\d+(?:_\d+)?")
+_JOB = re.compile(r"\d+(?:_\d+)?", re.ASCII)
 _NODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 #: Beside what was refused, `scontrol` repeats what it is asked, broken as for a terminal.
 _REFUSED = re.compile(r"\bfor job \d|\berror: ")
 
 
 def pin(job: str, nodes: Sequence[str]) -> str:
-    """The command that gives a held job its nodes."""
+    """The command that gives a waiting job its nodes."""
     return f"update jobid={_job(job)} NumNodes={len(nodes)} ReqNodeList={_nodes(nodes)}"
 
 
-def release(job: str) -> str:
-    """The command that releases a job."""
-    return f"release {_job(job)}"
+def begin(job: str) -> str:
+    """The command that lets a job begin that waits for us. A hold stays what it is."""
+    return f"update jobid={_job(job)} StartTime=now"
 
 
 def unpin(job: str) -> str:
@@ -39,14 +40,21 @@ def unpin(job: str) -> str:
     return f"update jobid={_job(job)} ReqNodeList="
 
 
-def withdraw(job: str) -> list[str]:
-    """Commands that hold a job that has not begun and take its nodes back."""
-    return [f"hold {_job(job)}", unpin(job)]
+def withdraw(job: str) -> str:
+    """The command that lets a job wait for us that has not begun, and takes its nodes back."""
+    return f"update jobid={_job(job)} StartTime={UNTIL_PLACED} ReqNodeList="
 
 
-def leave(job: str, *, pinned: bool) -> list[str]:
-    """Commands that leave a job to Slurm."""
-    return [*([unpin(job)] if pinned else []), release(job)]
+def leave(job: str, *, pinned: bool, refused: bool = False) -> list[str]:
+    """Commands that leave a job to Slurm.
+
+    Args:
+        job: Its id.
+        pinned: Whether it has nodes of ours.
+        refused: Whether Slurm itself holds it, as it cannot run on these.
+    """
+    given_back = [unpin(job)] if pinned else []
+    return [*given_back, f"release {_job(job)}" if refused else begin(job)]
 
 
 def _job(job: str) -> str:

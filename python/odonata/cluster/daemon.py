@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +14,9 @@ from odonata.cluster.journal import Journal, open_journal
 from odonata.cluster.nodes import Topology
 from odonata.cluster.placing import Counts, Placer, Rules
 from odonata.cluster.pulse import Pulse
-from odonata.errors import ClusterError, OutputError
+from odonata.cluster.stopping import Stopped
+from odonata.errors import ClusterError, OdonataError
+from odonata.output import lock, rewrite
 
 #: After failures in a row the period is multiplied by 2, 4, 8, 16.
 _LARGEST_BACK_OFF = 16
@@ -61,25 +61,40 @@ class Daemon:
     shadow: bool = False
     say: Callable[[str], None] = print
 
-    def run(self, *, cycles: int | None = None, stop: Callable[[float], bool]) -> Counts:
-        """Places until `stop` says so, or for so many cycles.
+    def run(self, *, cycles: int | None = None) -> Counts:
+        """Places until the process is stopped (:mod:`odonata.cluster.stopping`).
 
         Args:
-            cycles: How many, failures among them; `None`: until stopped.
-            stop: Waits so many seconds and says whether to end.
+            cycles: After how many to end besides, failures among them.
 
         Raises:
             OutputError: If another one places with this journal, or it cannot be made.
         """
         counts = Counts()
-        with _alone(self.path, self.lock_s) as lock:
-            session = commands.Session(max(self.timeout_s, 60.0), (lock,))
-            placer: Placer | None = None
+        name = self.path.with_name(f".{self.path.name}.lock")
+        busy = f"{self.path}: another process places with it"
+        # `scontrol` inherits the lock: it is free when the last of them has ended.
+        with lock(name, self.lock_s, busy) as number:
+            session = commands.Session(max(self.timeout_s, 60.0), (number,))
             pulse = None
             if self.heartbeat is not None:
                 usual = max(_SILENT_PERIODS * self.period_s, _SILENT_S)
                 pulse = Pulse(self.heartbeat, usual)
-            failures = done = 0
+            try:
+                self._place(session, counts, pulse, cycles)
+            except Stopped:
+                if pulse is not None:
+                    # Who ends on purpose lets nobody wait meanwhile.
+                    with contextlib.suppress(OSError):
+                        pulse.rest(time.time())
+        return counts
+
+    def _place(
+        self, session: commands.Session, counts: Counts, pulse: Pulse | None, cycles: int | None
+    ) -> None:
+        placer: Placer | None = None
+        failures = done = 0
+        try:
             forgot = -float("inf")
             while cycles is None or done < cycles:
                 done += 1
@@ -99,7 +114,7 @@ class Daemon:
                     if failures:
                         self.say(f"goes on, after {failures} failures")
                     failures = 0
-                except (ClusterError, OutputError, OSError, sqlite3.Error) as error:
+                except (OdonataError, OSError, sqlite3.Error) as error:
                     counts.failures += 1
                     failures += 1
                     if failures == 1:
@@ -116,15 +131,11 @@ class Daemon:
                 wait = self.period_s * min(2**failures, _LARGEST_BACK_OFF) - took
                 # Where Slurm answers slowly it gets as much rest as its answers took.
                 rest = min(max(took - counts.last_command_s, 0.05), _LONGEST_REST_S)
-                if (cycles is None or done < cycles) and stop(max(wait, rest)):
-                    break
+                if cycles is None or done < cycles:
+                    time.sleep(max(wait, rest))
+        finally:
             if placer is not None and placer.journal is not None:
                 placer.journal.close()
-            if pulse is not None and cycles is None:
-                # Who ends on purpose holds nobody meanwhile.
-                with contextlib.suppress(OSError):
-                    pulse.rest(time.time())
-        return counts
 
     def _rest_if_silent(self, pulse: Pulse | None, placer: Placer) -> None:
         """Each silence may cost jobs as much as it lasted; together they are bounded, too."""
@@ -165,10 +176,8 @@ class Daemon:
         at = "odonata_place_cycle_timestamp_seconds"
         lines += [f"# HELP {at} When the last cycle was.", f"# TYPE {at} gauge"]
         lines.append(f"{at} {time.time():.3f}")
-        partial = self.metrics.with_name(f".{self.metrics.name}.partial")
         try:
-            partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            partial.replace(self.metrics)
+            rewrite(self.metrics, "\n".join(lines) + "\n")
         except OSError as error:
             self.say(f"metrics cannot be written: {error}")
 
@@ -188,29 +197,3 @@ _METRICS = (
     ("last_decide_s", "gauge", "How long its decision took, seconds."),
     ("last_command_s", "gauge", "How long its commands took, seconds."),
 )
-
-
-@contextlib.contextmanager
-def _alone(path: Path, wait_s: float) -> Iterator[int]:
-    """Keeps others from placing, and what a killed one has begun from being overtaken.
-
-    ``scontrol`` inherits the lock: it is free when the last of them has ended.
-    """
-    lock = path.with_name(f".{path.name}.lock")
-    try:
-        number = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be made: {error.strerror}") from error
-    try:
-        deadline = time.monotonic() + wait_s
-        while True:
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                if time.monotonic() > deadline:
-                    raise OutputError(f"{path}: another process places with it") from None
-            time.sleep(0.05)
-        yield number
-    finally:
-        os.close(number)

@@ -2,16 +2,19 @@
 
 From ``scontrol show nodes|partitions|reservations``, as text (of any version, with or without
 ``--oneliner``) or as JSON (before and since Slurm 23.11). Its jobs: :mod:`odonata.cluster.jobs`.
+
+A record that makes no sense is an error, or is left out where somebody is told (`left_out`).
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from odonata.cluster.queue import hosts
 from odonata.errors import ClusterError
@@ -21,6 +24,13 @@ PARTITIONS_COMMAND = ("scontrol", "--oneliner", "show", "partitions")
 RESERVATIONS_COMMAND = ("scontrol", "--oneliner", "show", "reservations")
 #: What asks for states alone, which is quick: a line for each node and partition.
 STATES_COMMAND = ("sinfo", "--noheader", "--Node", "--format=%N %T")
+
+#: Longest time and latest moment that make sense, seconds: Slurm's limits are minutes of 32 bits.
+LONGEST_S = 1 << 38
+
+_Read = TypeVar("_Read")
+#: Is told of records that are left out.
+LeftOut = Callable[[str], object]
 
 #: What ``sinfo`` appends to the word of a state, and what it stands for.
 _SUFFIXES = {
@@ -156,40 +166,66 @@ class Machine:
 # --- Nodes ----------------------------------------------------------------------------
 
 
-def read_node_list(text: str, source: str = "scontrol show nodes") -> dict[str, Node]:
+def read_node_list(
+    text: str, source: str = "scontrol show nodes", left_out: LeftOut | None = None
+) -> dict[str, Node]:
     """The nodes that ``scontrol show nodes`` printed, or ``sinfo --json`` of Slurm before 23.11.
 
     Raises:
         ClusterError: If it is neither, or there is no node.
     """
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        nodes = [_node_of_json(node, source) for node in _list(text, "nodes", source)]
+    if _is_json(text):
+        nodes = _each(listed(text, "nodes", source), _node_of_json, "node", source, left_out)
     else:
-        nodes = list(_nodes_of_text(text, source))
-    if not nodes:
+        nodes = _each(records(text, "NodeName"), _node_of_text, "node", source, left_out)
+    found = {node.name: node for node in nodes}
+    if not found:
         raise ClusterError(f"{source}: no node; allowed: the output of `scontrol show nodes`")
-    return {node.name: node for node in nodes}
+    return found
 
 
-def _nodes_of_text(text: str, source: str) -> Iterator[Node]:
-    for record in records(text, "NodeName"):
-        state, flags = _state(record.get("State", "UNKNOWN").split("+"))
-        yield Node(
-            name=record["NodeName"],
-            state=state,
-            flags=flags,
-            partitions=_names(record.get("Partitions")),
-            features=frozenset(_names(record.get("ActiveFeatures"))),
-            cpus=_integer(record.get("CPUTot")),
-            memory_mb=_integer(record.get("RealMemory")),
-            reason=_text(record.get("Reason")),
-        )
+def _is_json(text: str) -> bool:
+    return text.lstrip("\ufeff \t\r\n").startswith("{")
 
 
-def _node_of_json(node: Any, source: str) -> Node:
-    name = node.get("name") if isinstance(node, dict) else None
+def _each(
+    found: Iterable[Mapping[str, Any]],
+    read: Callable[[Any], _Read],
+    what: str,
+    source: str,
+    left_out: LeftOut | None,
+) -> Iterator[_Read]:
+    for record in found:
+        try:
+            one = read(record)
+        except (ClusterError, ValueError, TypeError, AttributeError) as error:
+            key = f"{what.capitalize()}Name"
+            why = f"{source}: {what} {record.get('name', record.get(key))!s:.60}: {error}"
+            if left_out is None:
+                raise ClusterError(why) from error
+            left_out(f"{why}; it is left out")
+        else:
+            yield one
+
+
+def _node_of_text(record: Mapping[str, str]) -> Node:
+    state, flags = _state(record.get("State", "UNKNOWN").split("+"))
+    return Node(
+        name=record["NodeName"],
+        state=state,
+        flags=flags,
+        partitions=_names(record.get("Partitions")),
+        features=frozenset(_names(record.get("ActiveFeatures"))),
+        cpus=_integer(record.get("CPUTot")),
+        memory_mb=_integer(record.get("RealMemory")),
+        reason=_text(record.get("Reason")),
+    )
+
+
+def _node_of_json(node: Mapping[str, Any]) -> Node:
+    name = node.get("name")
     if not isinstance(name, str) or not name:
-        raise ClusterError(f"{source}: found {node!r:.60}; allowed: nodes with a `name`")
+        raise ClusterError(f"found {node!r:.60}; allowed: nodes with a `name`")
     given = node.get("state") or "UNKNOWN"
     words = [given] if isinstance(given, str) else list(map(str, given))
     state, flags = _state([*words, *map(str, node.get("state_flags") or ())])
@@ -206,24 +242,33 @@ def _node_of_json(node: Any, source: str) -> Node:
     )
 
 
-def read_states(text: str, source: str = "sinfo") -> dict[str, tuple[str, frozenset[str]]]:
+def read_states(
+    text: str, source: str = "sinfo", left_out: LeftOut | None = None
+) -> dict[str, tuple[str, frozenset[str]]]:
     """State and flags of each node, from what :data:`STATES_COMMAND` asks for.
 
     Raises:
-        ClusterError: If a line is not a node and its state.
+        ClusterError: If there is no node, or a line is not a node and its state.
     """
     states: dict[str, tuple[str, frozenset[str]]] = {}
+    why = f"{source}: found nothing; allowed: NODE STATE"
     for number, line in enumerate(text.splitlines(), 1):
         words = line.split()
         if not words:
             continue
         if len(words) != 2:
-            raise ClusterError(f"{source}: line {number}: found {line[:60]!r}; allowed: NODE STATE")
+            why = f"{source}: line {number}: found {line[:60]!r}; allowed: NODE STATE"
+            if left_out is None:
+                raise ClusterError(why)
+            left_out(f"{why}; it is left out")
+            continue
         word, suffixes = words[1], []
         while word and word[-1] in _SUFFIXES:
             suffixes.append(_SUFFIXES[word[-1]])
             word = word[:-1]
         states[words[0]] = _state([word, *suffixes])
+    if not states:
+        raise ClusterError(why)
     return states
 
 
@@ -247,71 +292,90 @@ def _state(words: Sequence[str]) -> tuple[str, frozenset[str]]:
 # --- Partitions and reservations -------------------------------------------------------
 
 
-def read_partitions(text: str, source: str = "scontrol show partitions") -> dict[str, Partition]:
+def read_partitions(
+    text: str, source: str = "scontrol show partitions", left_out: LeftOut | None = None
+) -> dict[str, Partition]:
     """The partitions that ``scontrol show partitions`` printed.
 
     Raises:
         ClusterError: If there is none.
     """
-    found: dict[str, Partition] = {}
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        for partition in _list(text, "partitions", source):
-            name = str(partition.get("name") or "")
-            if isinstance(partition.get("nodes"), str):
-                # Slurm before 23.11, by slurmrestd alone.
-                found[name] = Partition(
-                    name,
-                    hosts(partition["nodes"], source),
-                    is_up=str(partition.get("state")).upper() == "UP",
-                    time_limit_s=_limited(partition.get("max_time_limit")),
-                    default_time_s=_limited(partition.get("default_time_limit")),
-                )
-                continue
-            at_most, usual = partition.get("maximums") or {}, partition.get("defaults") or {}
-            shares = at_most.get("oversubscribe") or {}
-            states = (partition.get("partition") or {}).get("state") or ["UP"]
-            found[name] = Partition(
-                name,
-                hosts(str((partition.get("nodes") or {}).get("configured") or ""), source),
-                is_up="UP" in [str(state).upper() for state in states],
-                exclusive=shares.get("jobs") == 0 or "exclusive" in (shares.get("flags") or ()),
-                time_limit_s=_minutes(at_most.get("time")),
-                default_time_s=_minutes(usual.get("time")),
-            )
-    for record in () if found else records(text, "PartitionName"):
-        name = record["PartitionName"]
-        found[name] = Partition(
-            name,
-            hosts(_text(record.get("Nodes")), f"{source}: {name}"),
-            is_up=record.get("State", "UP") == "UP",
-            exclusive=record.get("OverSubscribe") == "EXCLUSIVE",
-            time_limit_s=read_limit(record.get("MaxTime", "UNLIMITED")),
-            default_time_s=read_limit(record.get("DefaultTime", "NONE")),
-        )
+    if _is_json(text):
+        given = listed(text, "partitions", source)
+        partitions = _each(given, _partition_of_json, "partition", source, left_out)
+    else:
+        given = list(records(text, "PartitionName"))
+        partitions = _each(given, _partition_of_text, "partition", source, left_out)
+    found = {partition.name: partition for partition in partitions}
     if not found:
         raise ClusterError(f"{source}: no partition; allowed: `scontrol show partitions`")
     return found
 
 
-def read_reservations(text: str, source: str = "scontrol show reservations") -> list[Reservation]:
+def _partition_of_json(partition: Mapping[str, Any]) -> Partition:
+    name = str(partition.get("name") or "")
+    if isinstance(partition.get("nodes"), str):
+        # Slurm before 23.11, by slurmrestd alone.
+        return Partition(
+            name,
+            hosts(partition["nodes"], "nodes"),
+            is_up=str(partition.get("state")).upper() == "UP",
+            time_limit_s=_minutes(partition.get("max_time_limit")),
+            default_time_s=_minutes(partition.get("default_time_limit")),
+        )
+    at_most, usual = partition.get("maximums") or {}, partition.get("defaults") or {}
+    shares = at_most.get("oversubscribe") or {}
+    states = (partition.get("partition") or {}).get("state") or ["UP"]
+    return Partition(
+        name,
+        hosts(str((partition.get("nodes") or {}).get("configured") or ""), "nodes"),
+        is_up="UP" in [str(state).upper() for state in states],
+        exclusive=shares.get("jobs") == 0 or "exclusive" in (shares.get("flags") or ()),
+        time_limit_s=_minutes(at_most.get("time")),
+        default_time_s=_minutes(usual.get("time")),
+    )
+
+
+def _partition_of_text(record: Mapping[str, str]) -> Partition:
+    return Partition(
+        record["PartitionName"],
+        hosts(_text(record.get("Nodes")), "Nodes"),
+        is_up=record.get("State", "UP") == "UP",
+        exclusive=record.get("OverSubscribe") == "EXCLUSIVE",
+        time_limit_s=read_limit(record.get("MaxTime", "UNLIMITED")),
+        default_time_s=read_limit(record.get("DefaultTime", "NONE")),
+    )
+
+
+def read_reservations(
+    text: str, source: str = "scontrol show reservations", left_out: LeftOut | None = None
+) -> list[Reservation]:
     """The reservations that ``scontrol show reservations`` printed; none if there are none."""
-    found: list[Reservation] = []
-    if text.lstrip("\ufeff \t\r\n").startswith("{"):
-        for one in _list(text, "reservations", source):
-            begin, end = _integer(one.get("start_time")), _integer(one.get("end_time"))
-            nodes = hosts(str(one.get("node_list") or ""), source)
-            found.append(Reservation(str(one.get("name")), begin, end, nodes))
+    if _is_json(text):
+        given = listed(text, "reservations", source)
+        found = _each(given, _reservation_of_json, "reservation", source, left_out)
     else:
-        for record in records(text, "ReservationName"):
-            found.append(
-                Reservation(
-                    record["ReservationName"],
-                    read_time(record.get("StartTime", "")) or 0,
-                    read_time(record.get("EndTime", "")) or 1 << 40,
-                    hosts(_text(record.get("Nodes")), source),
-                )
-            )
+        given = list(records(text, "ReservationName"))
+        found = _each(given, _reservation_of_text, "reservation", source, left_out)
     return sorted(found, key=lambda one: one.start_s)
+
+
+def _reservation_of_json(one: Mapping[str, Any]) -> Reservation:
+    begin, end = (
+        bounded(number(one.get(key)) or 0, key, 0, LONGEST_S) for key in ("start_time", "end_time")
+    )
+    return Reservation(
+        str(one.get("name")), begin, end, hosts(str(one.get("node_list") or ""), "node_list")
+    )
+
+
+def _reservation_of_text(record: Mapping[str, str]) -> Reservation:
+    return Reservation(
+        record["ReservationName"],
+        read_time(record.get("StartTime", "")) or 0,
+        read_time(record.get("EndTime", "")) or LONGEST_S,
+        hosts(_text(record.get("Nodes")), "Nodes"),
+    )
 
 
 # --- Words of Slurm --------------------------------------------------------------------
@@ -330,6 +394,10 @@ def records(text: str, first: str) -> Iterator[dict[str, str]]:
         yield fields
 
 
+#: Numbers of no more digits than Python reads.
+_LIMIT = r"(?:(\d{1,99})-)?(\d{1,99})(?::(\d{1,99}))?(?::(\d{1,99}))?"
+
+
 def read_limit(text: str) -> int | None:
     """Seconds of a time limit such as ``1-02:03:04``, ``10:00`` or ``30``; `None` without one.
 
@@ -339,7 +407,7 @@ def read_limit(text: str) -> int | None:
     text = text.strip()
     if text.upper() in ("UNLIMITED", "INFINITE", "NONE", "NOT_SET", "INVALID", "N/A", "", "(NULL)"):
         return None
-    match = re.fullmatch(r"(?:(\d+)-)?(\d+)(?::(\d+))?(?::(\d+))?", text)
+    match = re.fullmatch(_LIMIT, text, re.ASCII)
     if match is None:
         raise ClusterError(f"found {text!r:.40} as a time limit; allowed: such as 1-02:03:04")
     days, *rest = match.groups()
@@ -350,21 +418,47 @@ def read_limit(text: str) -> int | None:
         parts = [0, parts[0], 0]
     while len(parts) < 3:
         parts.insert(0, 0)
-    return (int(days or 0) * 24 + parts[0]) * 3600 + parts[1] * 60 + parts[2]
+    seconds = (int(days or 0) * 24 + parts[0]) * 3600 + parts[1] * 60 + parts[2]
+    return bounded(seconds, "seconds of a time limit", 0, LONGEST_S)
 
 
 def read_time(text: str) -> int | None:
-    """Unix seconds of a time as Slurm prints it, as seconds or by the local clock; or `None`."""
+    """Unix seconds of a time as Slurm prints it, as seconds or by the local clock.
+
+    `None` where it prints a word such as ``Unknown``, or 0.
+
+    Raises:
+        ClusterError: If it is none.
+    """
     text = text.strip()
-    if text.isdigit():
-        return int(text) or None
-    try:
-        return int(time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")))
-    except (ValueError, OverflowError):
+    if re.fullmatch(r"[A-Za-z/() ]*", text):
         return None
+    try:
+        moment: int | str = int(time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S")))
+    except (ValueError, OverflowError):
+        moment = text
+    return bounded(moment, "a time, Unix seconds", 0, LONGEST_S) or None
 
 
-def _list(text: str, key: str, source: str) -> list[Any]:
+def bounded(value: int | str, what: str, least: int, most: int) -> int:
+    """A whole number, given as one or by its digits, if it is within limits.
+
+    Raises:
+        ClusterError: If it is none, or beyond them.
+    """
+    if isinstance(value, int) or re.fullmatch(r"\d{1,99}", value, re.ASCII):
+        found = int(value)
+        if least <= found <= most:
+            return found
+    raise ClusterError(f"found {value!s:.40} as {what}; allowed: {least} to {most}")
+
+
+def listed(text: str, key: str, source: str) -> list[Any]:
+    """The objects that JSON of Slurm lists under a key.
+
+    Raises:
+        ClusterError: If it does not.
+    """
     try:
         content = json.loads(text.lstrip("\ufeff"))
     except (ValueError, RecursionError) as error:
@@ -376,28 +470,31 @@ def _list(text: str, key: str, source: str) -> list[Any]:
 
 
 def number(value: Any) -> int | None:
-    """A number that newer versions wrap up with whether it is set; `None` if it is not."""
+    """A number that newer versions wrap up with whether it is set; `None` if it is not.
+
+    Raises:
+        ClusterError: If it is no number that there is.
+    """
     if isinstance(value, dict):
         if not value.get("set", True) or value.get("infinite"):
             return None
         value = value.get("number")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ClusterError(f"found {value} as a number")
     return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
 
 def _minutes(value: Any) -> int | None:
+    """Seconds of minutes; `None` without a limit, which some versions write as a negative one."""
     minutes = number(value)
-    return None if minutes is None else 60 * minutes
-
-
-def _limited(value: Any) -> int | None:
-    """Seconds of minutes that are negative where there is no limit."""
-    minutes = number(value)
-    return None if minutes is None or minutes < 0 else 60 * minutes
+    if minutes is None or minutes < 0:
+        return None
+    return 60 * bounded(minutes, "minutes of a time limit", 0, LONGEST_S // 60)
 
 
 def _integer(value: Any) -> int:
     if isinstance(value, str):
-        return int(value) if value.isdigit() else 0
+        return int(value) if re.fullmatch(r"\d{1,18}", value, re.ASCII) else 0
     return number(value) or 0
 
 

@@ -1,14 +1,15 @@
 """Places the waiting jobs of a Slurm cluster: what decides is what decides in simulations.
 
-Jobs wait held, marked by their comment. In every cycle the cluster's state is asked for anew; the
-engine's pass says who starts where; that is written to the journal; then each job gets its nodes as
-required ones and is released. Slurm keeps the state: who was killed goes on from any point.
+Jobs wait by a begin time that never comes (:data:`odonata.cluster.jobs.UNTIL_PLACED_S`). In every
+cycle the cluster's state is asked for anew; the engine's pass says who starts where; that is
+written to the journal; then each job gets its nodes as required ones, and may begin. Slurm keeps
+the state: who was killed goes on from any point. Whom somebody holds waits on.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-import sqlite3
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from odonata._engine import ClusterPlacement
 from odonata.cluster import commands, constraints, model, slurm, survey
 from odonata.cluster import journal as states
-from odonata.cluster.jobs import ENVIRONMENT, Job, command, has_ended, read_jobs
+from odonata.cluster.jobs import UNTIL_PLACED_S, Job, LeftOut, has_ended
 from odonata.cluster.journal import Decision, Journal
 from odonata.cluster.nodes import Topology
 from odonata.errors import ClusterError
@@ -27,10 +28,12 @@ _MACHINE_EVERY_S = 60.0
 _WAITS_EVERY_S = 60.0
 #: How long an ended job has its nodes at most while they are not idle.
 _LONGEST_LINGER_S = 60.0
+#: Jobs and tasks of a queue that are looked at in one cycle.
+_MOST_LOOKED_AT = 10_000
 #: A job that did not begin on its nodes is taken back so often; then it is left to Slurm.
 _MOST_ATTEMPTS = 3
 #: Reasons of a released job that only Slurm can deal with.
-_SLURMS_OWN = ("BadConstraints", "BeginTime", "Dependency", "Licenses", "JobArrayTaskLimit")
+_SLURMS_OWN = ("BadConstraints", "Dependency", "Licenses", "JobArrayTaskLimit")
 #: What Slurm says of a job, which it then holds, that cannot run on the nodes that it was given.
 _REFUSED_NODES = "BadConstraints"
 _SLURMS_OWN_BEGIN = ("QOS", "Assoc", "Partition", "Reservation", "Account")
@@ -155,7 +158,8 @@ class Placer:
         self._machine: model.Machine | None = None
         self._machine_asked = -float("inf")
         self._most: dict[int, int] = {}
-        self._seen: dict[str, tuple[int, int]] = {}
+        #: Who came and is there: id (of an array as it came), nodes, limit (ms).
+        self._seen: dict[str, tuple[str, int, int]] = {}
         self._attempts: dict[str, int] = {}
         #: Decisions that may hold nodes; jobs that were left, and are not seen released yet;
         #: jobs that are held by others' will; jobs whose nodes we took back.
@@ -165,21 +169,27 @@ class Placer:
         self._taken_back: set[str] = set()
         #: Who had nodes when we last looked; `None`: we have not looked.
         self._had_nodes: set[str] | None = None
-        #: How often Slurm has held a job again that was left to it.
+        #: How often Slurm has held a job again that was left to it, as our nodes do not suit it.
         self._refused: dict[str, int] = {}
+        #: Ids of jobs whose records made no sense, and what was wrong with records so far.
+        self._unread: frozenset[str] = frozenset()
+        self._named: set[str] = set()
         self._lingering: dict[str, int] = {}
         #: Who waited as of the last time that it was written down, and when that was.
         self._waits: list[tuple[str, int | None, str]] = []
         self._waits_kept = -float("inf")
+        self._is_new, self._since_ms = False, 0
         if self.journal is None:
             return
         for _, kind, job, count, estimate in self.journal.events():
             if kind == "came":
-                self._seen[job] = (count, estimate)
+                self._seen[_whole(job)] = (job, count, estimate)
             else:
-                self._seen.pop(job, None)
+                self._seen.pop(_whole(job), None)
+        made = self.journal.decisions()
+        self._is_new, self._since_ms = not made, int(1000 * self.clock())
         # The last decision about a job is what holds.
-        for decision in self.journal.decisions():
+        for decision in made:
             for of in (self._open, self._left, self._theirs):
                 of.pop(decision.job, None)
             if decision.state in ((states.SHADOW,) if self.shadow else states.OPEN):
@@ -202,16 +212,17 @@ class Placer:
         """
         begin = time.monotonic()
         self.counts.last_command_s = 0.0
-        queue, damaged = survey.ask_jobs(self.timeout_s)
-        if damaged:
-            self.say(f"{damaged} records of squeue made no sense and are left out")
+        queue, left_out = survey.ask_jobs(self.timeout_s)
         # Nodes are asked for after jobs: who begins in between is seen by its nodes.
         answer = slurm.ask(model.STATES_COMMAND, self.timeout_s)
-        machine = self._with_states(model.read_states(answer))
+        machine = self._with_states(model.read_states(answer, left_out=self._name))
         now_ms = int(1000 * self.clock())
-        jobs = {job.id: job for job in queue}
-        for id_, job in self._missing(jobs).items():
-            jobs[id_] = job
+        jobs = {job.key: job for job in queue}
+        found, too = self._missing(jobs)
+        jobs.update(found)
+        self._unread = frozenset(record.id for record in (*left_out, *too))
+        for record in (*left_out, *too):
+            self._name(str(record))
         self._note_come(jobs, now_ms)
         if self.shadow:
             self._decide_for_begun(jobs, machine, now_ms)
@@ -238,7 +249,7 @@ class Placer:
 
     def _with_states(self, answer: Mapping[str, tuple[str, frozenset[str]]]) -> model.Machine:
         if self._machine is None or time.monotonic() - self._machine_asked > _MACHINE_EVERY_S:
-            self._machine = survey.ask_machine(self.timeout_s)
+            self._machine = survey.ask_machine(self.timeout_s, self._name)
             self._machine_asked = time.monotonic()
         nodes = {}
         for name, node in self._machine.nodes.items():
@@ -250,31 +261,32 @@ class Placer:
             )
         return model.Machine(nodes, self._machine.partitions, self._machine.reservations)
 
-    def _missing(self, jobs: Mapping[str, Job]) -> dict[str, Job]:
-        """Jobs of open decisions that the queue does not tell of, if they have not ended.
+    def _name(self, complaint: str) -> None:
+        """Says once of a record that it is left out."""
+        if complaint not in self._named:
+            if len(self._named) > _MOST_LOOKED_AT:
+                self._named.clear()
+            self._named.add(complaint)
+            self.say(complaint)
 
-        A queue that is empty or was cut off makes nobody's nodes free.
+    def _missing(self, jobs: Mapping[str, Job]) -> tuple[dict[str, Job], list[LeftOut]]:
+        """Jobs of decisions that the queue does not tell of, if they have not ended.
+
+        A queue that is empty or was cut off makes nobody's nodes free. Tasks of an array that have
+        not begun are one record in the queue, whatever differs between them.
         """
-        waiting = {task for job in jobs.values() if "[" in job.id for task in job.tasks()}
-        lost = [id_ for id_ in self._open if id_ not in jobs and id_ not in waiting]
-        if not lost or self.shadow:
-            return {}
         found: dict[str, Job] = {}
-        # Slurm prints nothing but an error where it has forgotten all of several jobs.
+        left_out: list[LeftOut] = []
+        theirs = (id_ for id_ in self._theirs if _array_of(id_) in jobs)
+        lost = [id_ for id_ in (*self._open, *theirs) if id_ not in jobs]
+        if self.shadow:
+            return found, left_out
         for begin in range(0, len(lost), 500):
             part = lost[begin : begin + 500]
-            try:
-                answer = slurm.ask(
-                    command(part, ended=True), self.timeout_s, environment=ENVIRONMENT
-                )
-            except ClusterError as error:
-                if "Invalid job id" not in str(error):
-                    raise
-                answer = ""
-            for job in read_jobs(answer)[0]:
-                if not has_ended(job.state):
-                    found[job.id] = job
-        return found
+            answered, without = survey.ask_jobs(self.timeout_s, part, ended=True)
+            found.update((job.id, job) for job in answered if not has_ended(job.state))
+            left_out += without
+        return found, left_out
 
     def _note_come(self, jobs: Mapping[str, Job], now_ms: int) -> None:
         """Keeps when jobs came, so that a simulation can be given the same."""
@@ -282,13 +294,10 @@ class Placer:
             return
         came = []
         for job in jobs.values():
-            if not job.marked:
-                continue
-            for id_ in job.tasks():
-                if id_ not in self._seen:
-                    limit = 1000 * (job.limit_s or constraints.FOREVER_S)
-                    self._seen[id_] = (job.count, limit)
-                    came.append((id_, job.count, limit))
+            if job.waits_for_us and _whole(job.id) not in self._seen:
+                row = (job.id, job.count, 1000 * (job.limit_s or constraints.FOREVER_S))
+                self._seen[_whole(job.id)] = row
+                came.append(row)
         if came:
             self.journal.event("came", now_ms, came)
 
@@ -296,11 +305,10 @@ class Placer:
         """Keeps when jobs ended, in the same way."""
         if self.journal is None or self.shadow:
             return
-        here = {id_ for job in jobs.values() if not has_ended(job.state) for id_ in job.tasks()}
-        gone = set(self._seen) - here - set(self._open)
-        if gone:
-            rows = [(id_, *self._seen.pop(id_)) for id_ in sorted(gone)]
-            self.journal.event("ended", now_ms, rows)
+        ids = (job.id for job in jobs.values() if not has_ended(job.state))
+        here = {_whole(id_) for id_ in (*ids, *self._open, *self._unread)}
+        if gone := set(self._seen) - here:
+            self.journal.event("ended", now_ms, [self._seen.pop(id_) for id_ in sorted(gone)])
 
     # --- What became of earlier decisions -----------------------------------------------
 
@@ -310,12 +318,9 @@ class Placer:
         busy = {name for job in jobs.values() if job.holds_nodes for name in job.nodes}
         for id_, decision in list(self._open.items()):
             job = jobs.get(id_)
-            if job is None and self._is_in_array(id_, jobs):
-                # Its task was never distinguished from the others: what we asked never reached
-                # Slurm.
-                changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
-                del self._open[id_]
-            elif job is None or has_ended(job.state):
+            if job is None and id_ in self._unread:
+                continue
+            if job is None or has_ended(job.state):
                 if self._lingers(decision, busy, machine, now_ms):
                     continue
                 changes.setdefault((states.ENDED, ""), []).append(decision)
@@ -327,18 +332,19 @@ class Placer:
                     self._begun(job, decision, now_ms)
             elif decision.state == states.SHADOW:
                 continue
-            elif job.held and job.reason.startswith(_REFUSED_NODES):
-                # The release was heard; it is Slurm that holds the job.
+            elif _is_refused(job):
+                # It was heard that the job may begin; it is Slurm that holds it.
                 back.append(decision)
-            elif job.held:
+            elif job.held and job.earliest_s != UNTIL_PLACED_S:
                 del self._open[id_]
-                if decision.state == states.DECIDED:
-                    changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
-                    self._taken_back.add(id_)
-                else:
-                    note = "held by somebody since its release"
-                    changes.setdefault((states.HELD, note), []).append(decision)
-                    self._theirs[id_] = decision
+                note = "held by somebody since it was given nodes"
+                changes.setdefault((states.HELD, note), []).append(decision)
+                self._theirs[id_] = decision
+            elif job.earliest_s == UNTIL_PLACED_S:
+                # What we asked never reached Slurm, or its user lets it wait for us once more.
+                del self._open[id_]
+                changes.setdefault((states.WITHDRAWN, "not carried out"), []).append(decision)
+                self._taken_back.add(id_)
             elif decision.state == states.RUNNING or self._is_stuck(job, decision, machine, now_ms):
                 back.append(decision)
             elif decision.state == states.DECIDED:
@@ -346,18 +352,22 @@ class Placer:
                 changes.setdefault((states.PINNED, ""), []).append(decision)
         for id_, decision in list(self._left.items()):
             job = jobs.get(id_)
-            refused = job is not None and job.reason.startswith(_REFUSED_NODES)
-            self._refused[id_] = self._refused.get(id_, 0) + refused
+            if job is not None and _is_refused(job):
+                self._refused[id_] = self._refused.get(id_, 0) + 1
             # Whom Slurm holds again and again without nodes of ours, it has no nodes for.
-            if job is None or not job.held or self._refused[id_] > _MOST_ATTEMPTS:
+            if job is None or not self._is_unheard(job):
                 changes.setdefault((states.RELEASED, decision.note), []).append(decision)
                 self._theirs[id_] = self._left.pop(id_)
-                del self._refused[id_]
-        for id_ in [id_ for id_ in self._theirs if id_ not in jobs]:
-            del self._theirs[id_]
+                self._refused.pop(id_, None)
+        for id_, decision in list(self._theirs.items()):
+            job = jobs.get(id_)
+            if decision.state == states.HELD and job is not None and job.waits and not job.held:
+                # Whoever held it has released it: it is placed anew.
+                back.append(decision)
+            elif job is None or (decision.state == states.HELD and not job.held):
+                del self._theirs[id_]
         for (state, note), decisions in changes.items():
             self._change(decisions, state, now_ms, note)
-        # What was left and is still held was not heard.
         self._ask_to_leave([jobs[id_] for id_ in self._left])
         if back:
             self._take_back(back, jobs, now_ms)
@@ -375,12 +385,16 @@ class Placer:
         lingers = any(node.name not in busy for node in left)
         return lingers and not self.shadow and now_ms - since < 1000 * _LONGEST_LINGER_S
 
-    @staticmethod
-    def _is_in_array(id_: str, jobs: Mapping[str, Job]) -> bool:
-        base = id_.partition("_")[0]
-        return "_" in id_ and any(
-            job.id.startswith(f"{base}_[") and id_ in job.tasks() for job in jobs.values()
-        )
+    def _is_unheard(self, job: Job) -> bool:
+        """Whether a job that was left to Slurm waits for us still.
+
+        Or Slurm holds it, as it cannot run on nodes of ours.
+        """
+        if _is_refused(job):
+            given = self.journal.decisions(job=job.id) if self.journal is not None else ()
+            refused = self._refused.get(job.key, 0)
+            return any(made.nodes for made in given) and refused <= _MOST_ATTEMPTS
+        return job.waits and job.earliest_s == UNTIL_PLACED_S
 
     def _decide_for_begun(
         self, jobs: Mapping[str, Job], machine: model.Machine, now_ms: int
@@ -425,6 +439,8 @@ class Placer:
     def _is_stuck(self, job: Job, decision: Decision, machine: model.Machine, now_ms: int) -> bool:
         if job.reason.startswith((*_NODES_GONE, *_SLURMS_OWN, *_SLURMS_OWN_BEGIN)):
             return True
+        if job.reason == "BeginTime" and 1000 * (job.earliest_s or 0) > now_ms:
+            return True
         if any(not machine.nodes[name].works for name in decision.nodes if name in machine.nodes):
             return True
         return now_ms - decision.changed_ms > 1000 * self.rules.patience_s
@@ -436,21 +452,22 @@ class Placer:
         for decision in decisions:
             job = jobs[decision.job]
             attempts = self._attempts[decision.job] = self._attempts.get(decision.job, 0) + 1
-            slurms = job.reason.startswith((*_SLURMS_OWN, *_SLURMS_OWN_BEGIN))
+            slurms = job.reason.startswith((*_SLURMS_OWN, *_SLURMS_OWN_BEGIN, "BeginTime"))
             if slurms or attempts > _MOST_ATTEMPTS:
                 why = f"it waits for {job.reason}" if slurms else "it did not begin on its nodes"
                 self._leave(decision.job, why, now_ms)
                 self._change([decision], states.WITHDRAWN, now_ms, why)
-                if job.held:
-                    asked += commands.leave(decision.job, pinned=True)
+                if _is_refused(job):
+                    asked += commands.leave(decision.job, pinned=True, refused=True)
                 else:
                     asked.append(commands.unpin(decision.job))
             else:
                 self._change([decision], states.WITHDRAWN, now_ms, job.reason)
                 self._taken_back.add(decision.job)
                 self.counts.withdrawn += 1
-                asked += commands.withdraw(decision.job)
+                asked.append(commands.withdraw(decision.job))
             self._open.pop(decision.job, None)
+            self._theirs.pop(decision.job, None)
         self._ask(asked)
 
     # --- Who may be placed --------------------------------------------------------------
@@ -464,11 +481,13 @@ class Placer:
         found: list[tuple[str, Job, frozenset[int], int]] = []
         waits: list[tuple[str, int | None, str]] = []
         leaving: list[tuple[Job, str]] = []
+        idle = sum(node.is_idle for node in machine.nodes.values())
+        hopeless = {_array_of(id_) for id_, n in self._attempts.items() if n > _MOST_ATTEMPTS}
         for job in sorted(ours, key=lambda job: (job.submit_s, job.number, job.id)):
             try:
                 if self.rests:
                     raise constraints.LeftToSlurm(self.rests)
-                if any(self._attempts.get(id_, 0) > _MOST_ATTEMPTS for id_ in job.tasks()):
+                if self._attempts.get(job.key, 0) > _MOST_ATTEMPTS or job.key in hopeless:
                     raise constraints.LeftToSlurm("Slurm does not take its nodes")
                 if not self._serves(job):
                     raise constraints.LeftToSlurm("its partition is not placed here")
@@ -482,19 +501,33 @@ class Placer:
                 leaving.append((job, str(why)))
                 continue
             except constraints.NotYet as why:
-                waits.append((job.id, None, str(why)))
+                waits.append((job.key, None, str(why)))
                 continue
             limit = 1000 * constraints.limit_s(job, partition)
-            found += [(id_, job, allowed, limit) for id_ in job.tasks() if id_ not in self._open]
+            tasks = [
+                (id_, job, allowed, limit)
+                # All tasks are alike: if so many cannot start, none behind them can.
+                for id_ in itertools.islice(
+                    (id_ for id_ in job.tasks() if id_ == job.id or not self._is_known(id_, jobs)),
+                    min(idle // job.count + self.rules.depth + 1, _MOST_LOOKED_AT - len(found)),
+                )
+            ]
+            if not tasks:
+                waits.append((job.key, None, "others are looked at before it"))
+            found += tasks
         # The others are there in the next cycle, too.
         self._leave_now(leaving[: self.rules.most_a_cycle], now_ms)
         return found, waits
 
+    def _is_known(self, id_: str, jobs: Mapping[str, Job]) -> bool:
+        """Whether we know more of an array's task than of those that wait with it."""
+        return any(id_ in of for of in (jobs, self._open, self._left, self._theirs))
+
     def _is_ours(self, job: Job) -> bool:
         if self.shadow:
             return job.waits and not job.held and job.id not in self._open and self._serves(job)
-        others = (self._left, self._theirs)
-        return job.waits and job.held and job.marked and not any(job.id in of for of in others)
+        others = (self._open, self._left, self._theirs)
+        return job.waits_for_us and not any(job.key in of for of in others)
 
     def _serves(self, job: Job) -> bool:
         only = self.rules.partitions
@@ -508,7 +541,7 @@ class Placer:
             asked = ("squeue", "--noheader", "--Format=JobID:24,MaxNodes:24", f"--jobs={ids}")
             for line in slurm.ask(asked, self.timeout_s).splitlines():
                 words = line.split()
-                if len(words) == 2 and words[0].isdigit() and words[1].isdigit():
+                if len(words) == 2 and all(re.fullmatch(r"[0-9]{1,10}", word) for word in words):
                     self._most[int(words[0])] = int(words[1])
 
     def _with_most(self, job: Job) -> Job:
@@ -529,15 +562,8 @@ class Placer:
         for job in jobs.values():
             if other in (job.id, str(job.number)) or job.id.startswith((f"{other}_", f"{other}+")):
                 return job.state
-        try:
-            answer = slurm.ask(
-                command((other,), ended=True), self.timeout_s, environment=ENVIRONMENT
-            )
-        except ClusterError as error:
-            if "Invalid job id" in str(error):
-                return None
-            raise
-        found = [job.state for job in read_jobs(answer)[0]]
+        answered, _ = survey.ask_jobs(self.timeout_s, (other,), ended=True)
+        found = [job.state for job in answered]
         if len(set(found)) > 1:
             return next((state for state in found if not has_ended(state)), "FAILED")
         return found[0] if found else None
@@ -558,7 +584,8 @@ class Placer:
         numbers = self.wiring.numbers
         holders, held = self._holders(jobs, now_ms)
         foreign = any(
-            job.waits and not job.held and job.id not in self._open for job in jobs.values()
+            job.waits and not job.held and not job.waits_for_us and job.key not in self._open
+            for job in jobs.values()
         )
         out = []
         for name, number in numbers.items():
@@ -594,16 +621,17 @@ class Placer:
             )
             for index, nodes, owned, overtakes in given[: self.rules.most_a_cycle]
         ]
-        waits: list[tuple[str, int | None, str]] = []
+        first: dict[str, tuple[str, int | None, str]] = {}
         hopeless: dict[str, tuple[Job, str]] = {}
         for index, promised, never, why in kept:
-            id_, job, allowed, _ = candidates[index]
+            _, job, allowed, _ = candidates[index]
             if never and len(allowed.difference(out)) >= job.count:
                 # The policy cannot, as the cluster is; Slurm can.
-                hopeless[job.id] = (job, why)
-            waits.append((id_, promised, why))
+                hopeless[job.key] = (job, why)
+            # Of an array the first task says it for all.
+            first.setdefault(job.key, (job.key, promised, why))
         self._leave_now(list(hopeless.values()), now_ms)
-        return decided, waits
+        return decided, list(first.values())
 
     def _holders(
         self, jobs: Mapping[str, Job], now_ms: int
@@ -622,8 +650,8 @@ class Placer:
                 names = job.nodes
             elif decision is not None and not self.shadow:
                 names = decision.nodes
-            elif job.waits and not job.held and job.marked and job.required:
-                # Pinned by one of us who has forgotten it.
+            elif job.waits and not job.held and job.required and self._has_forgotten(now_ms):
+                # Pinned by one of us, maybe.
                 names = job.required
             else:
                 continue
@@ -638,6 +666,14 @@ class Placer:
                 holders.append((end, nodes))
                 held.update(nodes)
         return holders, held
+
+    def _has_forgotten(self, now_ms: int) -> bool:
+        """Whether there may be jobs with nodes of ours that the journal does not tell of.
+
+        It was lost; they begin on them soon.
+        """
+        recent = now_ms - self._since_ms < 1000 * self.rules.patience_s
+        return self._is_new and recent and not self.shadow
 
     # --- Doing --------------------------------------------------------------------------
 
@@ -665,17 +701,16 @@ class Placer:
             self._attempts[job] = self._attempts.get(job, 0) + 1
         if refused and not wrong:
             raise ClusterError(f"scontrol: {refused[0]}")
-        released = [commands.release(one.job) for one in made if one.job not in wrong]
-        self._ask(released, apart=True)
+        self._ask([commands.begin(one.job) for one in made if one.job not in wrong], apart=True)
         self.counts.decided += len(made)
         return len(made)
 
     def _leave_now(self, jobs: Sequence[tuple[Job, str]], now_ms: int) -> None:
-        """Leaves jobs to Slurm, for a reason each; who came first is released first."""
+        """Leaves jobs to Slurm, for a reason each."""
         if self.shadow or self.journal is None:
             return
         for job, why in jobs:
-            self._leave(job.id, why, now_ms)
+            self._leave(job.key, why, now_ms)
         self._ask_to_leave([job for job, _ in jobs])
 
     def _ask_to_leave(self, jobs: Sequence[Job]) -> None:
@@ -684,7 +719,8 @@ class Placer:
             # All tasks of an array, and all components of a heterogeneous job, at once.
             id_ = re.split(r"\+|_\[", job.id)[0]
             ours = job.id in self._taken_back or self._was_ours(job)
-            asked.append(commands.leave(id_, pinned=bool(job.required) and ours))
+            pinned = bool(job.required) and ours
+            asked.append(commands.leave(id_, pinned=pinned, refused=_is_refused(job)))
         self._ask([command for one in asked for command in one[:-1]], apart=True)
         self._ask([one[-1] for one in asked], apart=True)
 
@@ -723,6 +759,16 @@ class Placer:
                 )
 
 
-def is_out_of_space(error: sqlite3.Error) -> bool:
-    """Whether SQLite found no room."""
-    return "full" in str(error) or "disk I/O" in str(error)
+def _is_refused(job: Job) -> bool:
+    """Whether Slurm itself holds a job, as it cannot run on the nodes that it asks for."""
+    return job.waits and job.held and job.reason.startswith(_REFUSED_NODES)
+
+
+def _whole(id_: str) -> str:
+    """The number of an array for any of its tasks, or a job's own id."""
+    return id_.partition("_")[0]
+
+
+def _array_of(id_: str) -> str:
+    """The key of an array's tasks that wait together, for one of them."""
+    return f"{_whole(id_)}_*" if "_" in id_ else ""

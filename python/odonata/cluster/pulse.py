@@ -14,6 +14,8 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
+from odonata.output import rewrite
+
 #: How far back silences count.
 WINDOW_S = 3600.0
 
@@ -108,7 +110,4 @@ class Pulse:
         if self._last is not None:
             lines.append(f"{'ended' if ended else 'began'} {now_s:.3f}")
         lines += [f"silent {a:.3f} {b:.3f}" for a, b in self._silences]
-        partial = self.path.with_name(f".{self.path.name}.partial")
-        partial.write_text("\n".join(lines) + "\n", encoding="ascii")
-        partial.chmod(0o644)
-        partial.replace(self.path)
+        rewrite(self.path, "\n".join(lines) + "\n", permissions=0o644)

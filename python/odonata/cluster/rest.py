@@ -61,8 +61,8 @@ class Slurmrestd:
             self._read("reservations", model.read_reservations),
         )
 
-    def jobs(self) -> tuple[list[cluster_jobs.Job], int]:
-        """Jobs that wait or run, and how many records made no sense.
+    def jobs(self) -> tuple[list[cluster_jobs.Job], list[cluster_jobs.LeftOut]]:
+        """Jobs that wait or run, and the records that made no sense.
 
         Raises:
             ClusterError: If it does not answer.

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from odonata.errors import ClusterError
+from odonata.output import rewrite
 
 SHIPPED = Path(__file__).parent / "on_slurm"
 
@@ -30,7 +31,7 @@ def job_submit_lua(heartbeat: Path, partitions: Sequence[str], stale_s: int) -> 
 def write_slurm_files(
     directory: Path, heartbeat: Path, partitions: Sequence[str], stale_s: int
 ) -> list[Path]:
-    """Writes both files; returns their paths.
+    """Writes both files, in the place of earlier ones; returns their paths.
 
     Raises:
         ClusterError: If a name cannot be written in them.
@@ -38,8 +39,7 @@ def write_slurm_files(
     """
     lua = job_submit_lua(heartbeat, partitions, stale_s)
     directory.mkdir(parents=True, exist_ok=True)
-    script = directory / "release-held-jobs.sh"
-    script.write_bytes((SHIPPED / script.name).read_bytes())
-    script.chmod(0o755)
-    (directory / "job_submit.lua").write_text(lua, encoding="utf-8")
+    script = directory / "leave-waiting-jobs.sh"
+    rewrite(script, (SHIPPED / script.name).read_bytes(), permissions=0o755)
+    rewrite(directory / "job_submit.lua", lua, permissions=0o644)
     return [directory / "job_submit.lua", script]

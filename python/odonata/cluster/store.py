@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
 
 from odonata.errors import ClusterError, OutputError
+from odonata.output import reason, write
 
 #: How long an open waits for another process that holds the file.
 LONGEST_WAIT_S = 30.0
@@ -46,6 +48,8 @@ class StoreFile:
         self.path = path
         if not create and not path.is_file():
             raise OutputError(f"{path}: there is no such file; `{self.made_by}` makes it")
+        if create:
+            self._make()
         deadline = time.monotonic() + LONGEST_WAIT_S
         while True:
             try:
@@ -60,6 +64,17 @@ class StoreFile:
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise OutputError(f"{path}: cannot be opened: {error}") from error
             time.sleep(0.01)
+
+    def _make(self) -> None:
+        """Makes an empty file, of this user alone: who may read a store may lock it."""
+        try:
+            write(self.path, b"", permissions=0o600)
+        except FileExistsError:
+            # SQLite itself would follow a link.
+            if not stat.S_ISREG(self.path.lstat().st_mode):
+                raise OutputError(f"{self.path}: is a link or no file; remove it") from None
+        except OSError as error:
+            raise OutputError(f"{self.path}: cannot be made: {reason(error)}") from error
 
     def _connect(self) -> None:
         self._db = sqlite3.connect(self.path, timeout=LONGEST_WAIT_S, isolation_level=None)

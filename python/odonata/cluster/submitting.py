@@ -1,4 +1,4 @@
-"""Submits jobs held, so that the placement chooses their nodes; or plainly where nobody places."""
+"""Submits jobs so that the placement chooses their nodes, or plainly where nobody places."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from odonata.cluster.jobs import MARK
+from odonata.cluster.jobs import UNTIL_PLACED
 
+#: What the comment of a job begins with that waits for us: it tells people why, and the watchdog
+#: whose nodes are ours.
+MARK = "odonata-place"
 #: Options of sbatch that say something about nodes, time or order that Slurm keeps better.
 _SLURMS = {
     **dict.fromkeys(("-w", "--nodelist", "-F", "--nodefile"), "it names nodes"),
@@ -31,7 +34,7 @@ def is_alive(heartbeat: Path, stale_s: float, now_s: float | None = None) -> boo
     return abs(now_s - beat) <= stale_s
 
 
-def held(
+def to_be_placed(
     arguments: Sequence[str], read: Callable[[str], str | None] = lambda path: None
 ) -> tuple[list[str], str | None]:
     """Arguments of sbatch for a job that waits for us.
@@ -60,7 +63,7 @@ def held(
     for name, words in options:
         kept += [] if name == "--comment" else words
     mark = MARK if comment is None else f"{MARK} {comment}"
-    return [*kept, "--hold", f"--comment={mark}", *rest], None
+    return [*kept, f"--begin={UNTIL_PLACED}", f"--comment={mark}", *rest], None
 
 
 def _directives(script: str) -> list[tuple[str, list[str]]]:

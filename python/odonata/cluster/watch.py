@@ -7,13 +7,11 @@ what cannot be read, that is kept, too, and it asks less often for a while.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +20,8 @@ from odonata.cluster import nodes as cluster_nodes
 from odonata.cluster import queue, slurm
 from odonata.cluster.store import StoreFile
 from odonata.cluster.utilisation import spanning, utilisation
-from odonata.errors import ClusterError, OutputError
+from odonata.errors import ClusterError
+from odonata.output import lock, rewrite
 
 #: How often the cluster's nodes are asked for: they hardly ever change.
 _NODES_EVERY_S = 3600.0
@@ -154,6 +153,7 @@ class Watch:
         metrics: A file for Prometheus' node exporter (textfile collector), written anew each time.
         say: Called with a line for people when something changes: Slurm fails, answers again, a
             sample could not be kept, the clock was set.
+        kept: Samples that were kept so far, failures among them.
     """
 
     period_s: float = 60.0
@@ -163,8 +163,15 @@ class Watch:
     topology: cluster_nodes.Topology | None = None
     metrics: Path | None = None
     say: Callable[[str], None] = print
+    kept: int = 0
 
-    def run(self, path: Path, *, for_s: float = float("inf"), stop: Callable[[float], bool]) -> int:
+    def run(
+        self,
+        path: Path,
+        *,
+        for_s: float = float("inf"),
+        stop: Callable[[float], bool | None] = time.sleep,
+    ) -> None:
         """Watches until `for_s` seconds have passed or `stop` says so.
 
         Args:
@@ -172,23 +179,21 @@ class Watch:
             for_s: How long.
             stop: Waits so many seconds and says whether to end.
 
-        Returns:
-            Samples that were kept, failures among them.
-
         Raises:
             OutputError: If the store cannot be opened, or another process watches into it.
             ClusterError: If it is no store.
         """
-        with _alone(path):
+        busy = f"{path}: another process watches into it"
+        with lock(path.with_name(f".{path.name}.lock"), 0.0, busy):
             store = Store(path, create=True)
             try:
-                return self._sample_for(store, for_s, stop)
+                self._sample_for(store, for_s, stop)
             finally:
                 store.close()
 
-    def _sample_for(self, store: Store, for_s: float, stop: Callable[[float], bool]) -> int:
+    def _sample_for(self, store: Store, for_s: float, stop: Callable[[float], bool | None]) -> None:
         begin = time.monotonic()
-        kept = failures = 0
+        failures = 0
         nodes: int | None = None
         nodes_asked = -float("inf")
         offset = time.time() - begin
@@ -216,12 +221,12 @@ class Watch:
                 jobs, sample["error"] = None, str(error)
             took = time.monotonic() - asked
             sample["asked_s"] = took
-            kept += self._keep(store, sample, jobs)
+            self.kept += self._keep(store, sample, jobs)
             back_off = min(2**failures, _LARGEST_BACK_OFF)
             wait = max(self.period_s * back_off - took, _REST * took)
             left = begin + for_s - time.monotonic()
             if left <= wait or stop(wait):
-                return kept
+                return
 
     def _figures(self, jobs: list[queue.QueuedJob], nodes: int) -> dict[str, Any]:
         figures = utilisation(jobs, nodes).to_dict()
@@ -245,22 +250,6 @@ class Watch:
             self.say(f"a sample could not be kept: {error}")
             return False
         return True
-
-
-@contextlib.contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Keeps other processes from watching into the same store."""
-    lock = path.with_name(f".{path.name}.lock")
-    try:
-        file = lock.open("w")
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be made: {error.strerror}") from error
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise OutputError(f"{path}: another process watches into it") from None
-        yield
 
 
 #: Metrics for Prometheus: name, column, meaning.
@@ -290,6 +279,4 @@ def write_metrics(path: Path, sample: Mapping[str, Any]) -> None:
     up = "odonata_cluster_slurm_up"
     lines += [f"# HELP {up} Whether Slurm answered.", f"# TYPE {up} gauge"]
     lines.append(f"{up} {int(sample.get('error') is None)}")
-    partial = path.with_name(f".{path.name}.partial")
-    partial.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    partial.replace(path)
+    rewrite(path, "\n".join(lines) + "\n")

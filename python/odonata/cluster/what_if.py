@@ -38,6 +38,8 @@ _ROUNDING_MS = 1500
 #: How much longer than their commands jobs keep their nodes, drawn for each: what was measured of
 #: Slurm 22.05 (docs/cluster-placement.md).
 _LONGER_MS = (100, 300)
+#: Jobs and tasks whose starts are predicted at once: one takes about a kilobyte.
+_MOST_WAITING = 200_000
 #: How long a job is believed to run, from its time limit, by default.
 WHOLE_LIMIT = 1.0
 
@@ -136,8 +138,17 @@ class Snapshot:
     unaccounted: frozenset[str] = frozenset()
 
     def waiting(self) -> list[tuple[str, Job]]:
-        """Jobs and tasks that wait, in order of submission, but for those that users hold."""
-        ours = [job for job in self.jobs if job.waits and (job.marked or not job.held)]
+        """Jobs and tasks that wait, in order of submission, but for those that somebody holds.
+
+        Raises:
+            ClusterError: If they are too many, or the tasks of an array are not all told.
+        """
+        ours = [job for job in self.jobs if job.waits and not job.held]
+        if (count := sum(job.count_tasks() for job in ours)) > _MOST_WAITING:
+            raise ClusterError(
+                f"squeue: found {count} jobs and tasks that wait; allowed: {_MOST_WAITING}, as the "
+                "start of each is predicted"
+            )
         ours.sort(key=lambda job: (job.submit_s, job.number, job.id))
         return [(id_, job) for job in ours for id_ in job.tasks()]
 
@@ -567,13 +578,10 @@ def _as_ended(
         one = raw.get(job.number)
         if one is None:
             continue
-        # Who waits for us would have the priority that Slurm gives by default: by submission.
-        rank = (1 << 30) - place
-        priority = rank if job.held else number(one.get("priority")) or rank
-        changes: dict[str, object] = {"nodes": "", "priority": priority}
-        if job.marked:
-            changes["required_nodes"] = ""
-        add(one, id_, now, run_times.of(id_, snapshot.limit_s(job)), **changes)
+        # By submission, where Slurm tells none.
+        priority = number(one.get("priority")) or (1 << 30) - place
+        run = run_times.of(id_, snapshot.limit_s(job))
+        add(one, id_, now, run, nodes="", priority=priority)
     return found, running_ms, run_ms
 
 
@@ -625,8 +633,3 @@ def replay_error(
         "mean_simulated_wait_s": fmean(answer),
         "share_within_10_percent": close / len(errors),
     }
-
-
-def without_pins(jobs: Sequence[Job]) -> list[Job]:
-    """Jobs that were given nodes by us and have not begun, as if they had not been."""
-    return [replace(job, required=()) if job.marked and job.waits else job for job in jobs]

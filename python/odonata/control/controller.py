@@ -9,8 +9,6 @@ the journal knows as one nor what a switch itself says is one.
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -31,6 +29,7 @@ from odonata.control.driver import Driver, make_driver
 from odonata.control.journal import Journal, Port, Transaction
 from odonata.control.plant import Plant
 from odonata.errors import ControlError, DeviceError
+from odonata.output import lock
 
 #: From what switches hold to what they are to hold, and the ports that the job then owns. Switches
 #: that it leaves out stay as they are.
@@ -91,27 +90,14 @@ class Controller:
             ClusterError: If it is damaged.
         """
         path = self.plant.store.with_name(self.plant.store.name + ".lock")
-        try:
-            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise ControlError(f"{path}: cannot be opened: {error.strerror}") from error
-        try:
-            deadline = time.monotonic() + self._wait_s
-            while True:
-                try:
-                    fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except OSError:
-                    if time.monotonic() > deadline:
-                        raise ControlError(
-                            f"{path}: another `odonata control` has been at work for "
-                            f"{self._wait_s:g} s; try again when it has ended"
-                        ) from None
-                time.sleep(0.01)
+        busy = (
+            f"{path}: another `odonata control` has been at work for {self._wait_s:g} s; try "
+            "again when it has ended"
+        )
+        with contextlib.ExitStack() as ends:
+            self._lock = ends.enter_context(lock(path, self._wait_s, busy, ControlError))
             self.journal = Journal(self.plant.store, create=True)
-        except BaseException:
-            os.close(self._lock)
-            raise
+            self._ends = ends.pop_all()
         return self
 
     def __exit__(
@@ -124,7 +110,7 @@ class Controller:
             driver.close()
         self._drivers.clear()
         self.journal.close()
-        os.close(self._lock)
+        self._ends.close()
 
     # --- What people ask ------------------------------------------------------------
 

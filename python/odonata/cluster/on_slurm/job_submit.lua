@@ -1,13 +1,15 @@
--- Holds the jobs of some partitions until `odonata cluster place` has chosen their nodes.
+-- Lets the jobs of some partitions wait until `odonata cluster place` has chosen their nodes: by a
+-- begin time that never comes, which is no hold, so that holds stay what they are.
 -- Beside slurm.conf, with JobSubmitPlugins=lua there. Set these three:
 
 -- Partitions whose jobs are placed.
 local partitions = { main = true }
 -- The file that `odonata cluster place --heartbeat` renews, readable by slurmctld.
 local heartbeat = "/var/lib/odonata/heartbeat"
--- Where it is older than so many seconds, nobody is held: Slurm goes on as if this were not here.
+-- Where it is older than so many seconds, nobody waits: Slurm goes on as if this were not here.
 local seconds = 120
 
+local until_placed = 4136000000
 local mark = "odonata-place"
 local no_number = 4294967294
 
@@ -51,7 +53,7 @@ function slurm_job_submit(job, list, uid)
     if partition == nil or not partitions[partition] or is_slurms(job) or not alive() then
         return slurm.SUCCESS
     end
-    job.priority = 0
+    job.begin_time = until_placed
     if given(job.comment) then
         job.comment = mark .. " " .. job.comment
     else

@@ -11,6 +11,7 @@ from odonata.control.circuits import Connection, Connections
 from odonata.control.driver import only
 from odonata.control.plant import Switch
 from odonata.errors import DeviceError
+from odonata.output import rewrite
 
 
 class Recorder:
@@ -70,10 +71,8 @@ class Recorder:
 
     def _write(self, switch: Switch, connections: Iterable[Connection]) -> None:
         rows = [[c.ingress, c.egress, c.job] for c in sorted(connections)]
-        new = self.directory / f".{switch.name}.new"
         try:
-            new.write_text(json.dumps(rows))
-            new.replace(self._file(switch))
+            rewrite(self._file(switch), json.dumps(rows))
         except OSError as error:
             raise DeviceError(f"switch {switch.name}: {error}") from error
 
