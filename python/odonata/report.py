@@ -16,13 +16,11 @@ from rich.table import Table
 from odonata import display
 from odonata.results import Result
 from odonata.scenario import Scenario
+from odonata.summary import is_open_loop, per_node, saturated_jobs
 
 if TYPE_CHECKING:
     from odonata.study.interference import Interference
     from odonata.study.saturation import Saturation
-
-#: An open-loop job that delivers less than this share of what it offers is over its limit.
-KEEPS_UP = 0.95
 
 
 def print_summary(console: Console, result: Result, directory: Path | None) -> None:
@@ -348,14 +346,13 @@ def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
 
 
 def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
-    open_loop = any(job["end_ps"] is None for job in jobs)
+    open_loop = any(job["end_ps"] is None and is_open_loop(job) for job in jobs)
     ends = any(job["end_ps"] is not None for job in jobs)
     columns = ["nodes", *(["run\ntime"] if ends else []), "latency\nmedian", "\np99", "\nmax"]
     columns += ["offered\nper node"] if open_loop else []
     table = _compact_table("Job", [*columns, "delivered\nper node", "routers\nvisited"])
     for job in jobs:
-        nodes = max(job["nodes"], 1)
-        offered = [display.rate(job["offered_bytes_per_s"] / nodes)] if open_loop else []
+        offered = per_node(job["offered_bytes_per_s"], job["nodes"])
         run_time = [display.duration(job["run_time_ps"])] if ends else []
         table.add_row(
             escape(job["name"]),
@@ -364,8 +361,8 @@ def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
             display.duration(job["message_latency_median_ps"]),
             display.duration(job["message_latency_p99_ps"]),
             display.duration(job["message_latency_max_ps"]),
-            *offered,
-            display.rate(job["accepted_bytes_per_s"] / nodes),
+            *([display.rate(offered)] if open_loop else []),
+            display.rate(job["accepted_bytes_per_s_per_node"]),
             display.decimal(job["mean_routers_visited"]),
         )
     return table
@@ -374,16 +371,19 @@ def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
 def _remarks(summary: Mapping[str, Any]) -> list[str]:
     """What a reader should notice about the jobs: how sure their means are, and what is wrong."""
     run = summary["run"]
+    full = saturated_jobs(summary)
     remarks = []
     for job in summary["jobs"]:
         name = f"[yellow]{escape(job['name'])}[/]"
         remarks += _confidence(job)
-        offered, accepted = job["offered_bytes_per_s"], job["accepted_bytes_per_s"]
-        if job["end_ps"] is None and offered and accepted < KEEPS_UP * offered:
+        how_far = cut_off(job, run)
+        if how_far is not None:
+            remarks.append(f"{name} {how_far}")
+        elif job["name"] in full:
+            share = job["accepted_bytes_per_s"] / job["offered_bytes_per_s"]
             remarks.append(
-                f"{name}: the network delivers "
-                f"{display.percent(accepted / offered)} of what is offered; it is saturated, and "
-                "latencies grow with the length of the run."
+                f"{name}: the network delivers {display.percent(share)} of what is offered; it is "
+                "saturated, and latencies grow with the length of the run."
             )
         elif job["message_latency_mean_ps_ci95"] is not None and job["end_ps"] is None:
             remarks += _warmup(name, job, run)
@@ -401,6 +401,24 @@ def _remarks(summary: Mapping[str, Any]) -> list[str]:
             else f"[yellow]The precision of {asked} was not reached[/] within the duration, {at}."
         )
     return remarks
+
+
+def cut_off(job: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:
+    """How far a job with a motif got that the end of the run cut off; ``None`` of others.
+
+    Args:
+        job: A job of a summary.
+        run: The run of that summary.
+    """
+    if is_open_loop(job) or job["end_ps"] is not None:
+        return None
+    at = display.duration(run["simulated_ps"])
+    if job["start_ps"] >= run["simulated_ps"]:
+        return f"had not started when the run ended, after {at}."
+    done = f"{job['messages_delivered']:,} messages had arrived"
+    if job["iterations"]:
+        done = f"{job['iterations_ended']:,} of {job['iterations']:,} iterations had ended, {done}"
+    return f"was not finished when the run ended, after {at}: {done}."
 
 
 def _confidence(job: Mapping[str, Any]) -> list[str]:

@@ -26,8 +26,8 @@ ENGINE = (
             Column("messages_delivered", pa.int64(), "messages that arrived completely"),
             Column("bytes_created", pa.int64(), "bytes of the created messages"),
             Column("bytes_delivered", pa.int64(), "bytes that arrived"),
-            Column("offered_bytes_per_s", pa.float64(), "bytes created after the warm-up per second of measured time, over all nodes of the job"),
-            Column("accepted_bytes_per_s", pa.float64(), "bytes delivered after the warm-up per second of measured time, over all nodes of the job"),
+            Column("offered_bytes_per_s", pa.float64(), "bytes created after the warm-up, over all nodes of the job, per second of its own time: from its start, or the end of the warm-up if that is later, to its end or that of the run; empty where that is no time", nullable=True),
+            Column("accepted_bytes_per_s", pa.float64(), "bytes delivered after the warm-up, over all nodes of the job, per second of its own time; empty where that is no time", nullable=True),
             Column("message_latency_min_ps", pa.int64(), "smallest time from a message's creation to the arrival of its last byte", nullable=True),
             Column("message_latency_p25_ps", pa.int64(), "lower quartile of the time from a message's creation to the arrival of its last byte", nullable=True),
             Column("message_latency_median_ps", pa.int64(), "median time from a message's creation to the arrival of its last byte", nullable=True),
@@ -135,7 +135,7 @@ ENGINE = (
         (
             Column("job", pa.int32(), "the job's row in `jobs`"),
             Column("iteration", pa.int32(), "number of the iteration, from 0"),
-            Column("end_ps", pa.int64(), "simulated time at which the job's slowest rank ended the iteration"),
+            Column("end_ps", pa.int64(), "simulated time at which the job's slowest rank ended the iteration; empty if the run ended before", nullable=True),
         ),
     ),
     TableSchema(

@@ -49,6 +49,8 @@ JOB_FIGURES = (
     "message_latency_mean_ps_ci95",
     "accepted_bytes_per_s_ci95",
     "steady_from_ps",
+    "iterations",
+    "iterations_ended",
 )
 LINK_CLASS_FIGURES = (
     "links",
@@ -170,9 +172,20 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
     intervals: dict[int, dict[str, dict[str, Any]]] = {}
     for row in tables["statistics"].to_pylist():
         intervals.setdefault(row["job"], {})[row["quantity"]] = row
+    job_of_iteration = numbers(tables["iterations"], "job")
+    ended = numbers(tables["iterations"], "end_ps") >= 0
+    iterations = np.bincount(job_of_iteration, minlength=tables["jobs"].num_rows)
+    iterations_ended = np.bincount(job_of_iteration[ended], minlength=tables["jobs"].num_rows)
     return {
         "run": run,
-        "jobs": [_job(row, intervals.get(row["job"], {})) for row in tables["jobs"].to_pylist()],
+        "jobs": [
+            {
+                **_job(row, intervals.get(row["job"], {})),
+                "iterations": int(iterations[row["job"]]),
+                "iterations_ended": int(iterations_ended[row["job"]]),
+            }
+            for row in tables["jobs"].to_pylist()
+        ],
         "link_classes": _link_classes(tables["links"], measured_ps),
         "most_loaded_links": most_loaded_links(tables, measured_ps, 10, network_kinds),
     }
@@ -217,6 +230,16 @@ def piles_up(offered: float, accepted: float, ci95: float) -> bool:
     return missing > SHORTFALL * offered and missing > ci95
 
 
+def per_node(rate: float | None, nodes: int) -> float | None:
+    """A rate of a job, if it has one, by its nodes."""
+    return None if rate is None or not nodes else rate / nodes
+
+
+def is_open_loop(job: Mapping[str, Any]) -> bool:
+    """Whether a job of a summary has traffic: a job with a motif waits for what it sends."""
+    return job["accepted_bytes_per_s_batches"] is not None
+
+
 def saturated_jobs(summary: Mapping[str, Any]) -> list[str]:
     """Names of the jobs whose traffic piles up: their latencies grow for as long as one measures.
 
@@ -226,7 +249,7 @@ def saturated_jobs(summary: Mapping[str, Any]) -> list[str]:
     return [
         job["name"]
         for job in summary["jobs"]
-        # Jobs with a motif wait for what they send, and have no batches.
+        # Jobs with a motif have no batches.
         if job["accepted_bytes_per_s_batches"]
         and piles_up(
             job["offered_bytes_per_s"],
@@ -252,7 +275,7 @@ def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> 
         "bytes_delivered": row["bytes_delivered"],
         "offered_bytes_per_s": row["offered_bytes_per_s"],
         "accepted_bytes_per_s": delivered,
-        "accepted_bytes_per_s_per_node": delivered / row["nodes"] if row["nodes"] else None,
+        "accepted_bytes_per_s_per_node": per_node(delivered, row["nodes"]),
         "mean_routers_visited": row["mean_routers_visited"],
         "compute_ps": row["compute_ps"],
         "wait_ps": row["wait_ps"],

@@ -51,8 +51,9 @@ pub struct JobOutcome {
     pub packet_latency_ps: Histogram,
     /// Routers visited per packet. Index: routers, from 0.
     pub routers_visited: Vec<u64>,
-    /// Time at which the slowest rank ended each iteration. Shape: iterations.
-    pub iteration_end: Vec<Picoseconds>,
+    /// Time at which the slowest rank ended each iteration; `None` where a rank has not.
+    /// Shape: iterations.
+    pub iteration_end: Vec<Option<Picoseconds>>,
     /// Total time of the ranks computing, in ps summed over ranks.
     pub compute_ps: u128,
     /// Total time of the ranks with nothing to do but wait for messages, in ps
@@ -64,6 +65,19 @@ pub struct JobOutcome {
     pub unreceived_messages: u64,
     /// How each rank of a closed-loop job spent its time. Shape: ranks, or empty.
     pub ranks: Vec<RankTimes>,
+}
+
+impl JobOutcome {
+    /// Its [`iteration_end`](Self::iteration_end).
+    ///
+    /// `latest`: when the last of the ranks that ended an iteration did so, in ps. Shape:
+    /// iterations. `ended`: iterations that all ranks have ended.
+    pub fn iteration_ends(latest: Vec<u64>, ended: u32) -> Vec<Option<Picoseconds>> {
+        (0..)
+            .zip(latest)
+            .map(|(iteration, end)| (iteration < ended).then_some(Picoseconds(end)))
+            .collect()
+    }
 }
 
 /// What a rank of a closed-loop job may be doing.

@@ -22,7 +22,7 @@ from odonata.plots.groups import MOST_ROWS, mean_utilisation
 from odonata.plots.layout import lay_out
 from odonata.plots.waits import wait_rows
 from odonata.plots.wiring import Wiring
-from odonata.report import readable
+from odonata.report import cut_off, readable
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.study import replication
 from odonata.summary import RouterNames, saturated_jobs
@@ -100,6 +100,10 @@ def _summary(result: Result) -> Part:
                 "warning",
             )
         )
+    for job in found["jobs"]:
+        how_far = cut_off(job, found["run"])
+        if how_far is not None:
+            content.append(paragraph(f"{job['name']} {how_far}", "warning"))
     jobs = [
         [
             job["name"],

@@ -114,8 +114,8 @@ def keep(result: Result) -> Record:
     first = jobs[0] if jobs else result.summary_dict["jobs"][0]
     half_widths = [job["accepted_bytes_per_s_ci95"] or 0.0 for job in jobs]
     return {
-        "offered_bytes_per_s": math.fsum(job["offered_bytes_per_s"] for job in jobs),
-        "accepted_bytes_per_s": math.fsum(job["accepted_bytes_per_s"] for job in jobs),
+        "offered_bytes_per_s": math.fsum(job["offered_bytes_per_s"] or 0.0 for job in jobs),
+        "accepted_bytes_per_s": math.fsum(job["accepted_bytes_per_s"] or 0.0 for job in jobs),
         "accepted_ci95": math.sqrt(math.fsum(half**2 for half in half_widths)),
         "latency_ps": _number(first["message_latency_mean_ps"]),
         "latency_ci95_ps": _number(first["message_latency_mean_ps_ci95"]),

@@ -457,7 +457,7 @@ def _usual(base: Scenario) -> list[dict[str, Any]]:
                 "figure": "job.*.accepted_bytes_per_s",
                 "reduce": "sum",
                 "unit": "GB/s",
-                "about": "delivered, all jobs",
+                "about": "delivered, sum of the rates of all jobs",
             }
         )
     found.append(

@@ -610,8 +610,9 @@ impl<'a> Driver<'a> {
             .sum()
     }
 
-    /// An outcome of a job without anything that ranks know.
-    pub fn outcome_of(&mut self, job: usize) -> JobOutcome {
+    /// An outcome of a job without anything that ranks know, but for how many `iterations` all of
+    /// them have ended.
+    pub fn outcome_of(&mut self, job: usize, iterations: u32) -> JobOutcome {
         let counts = std::mem::take(&mut self.counts[job]);
         let closed = matches!(self.jobs[job].load, JobLoad::Closed(_));
         let end = if closed {
@@ -631,7 +632,7 @@ impl<'a> Driver<'a> {
             message_latency_ps: counts.latency,
             packet_latency_ps: Histogram::default(),
             routers_visited: counts.routers,
-            iteration_end: counts.iteration_end.into_iter().map(Picoseconds).collect(),
+            iteration_end: JobOutcome::iteration_ends(counts.iteration_end, iterations),
             compute_ps: 0,
             wait_ps: 0,
             message_bytes: counts.message_bytes,

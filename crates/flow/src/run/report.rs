@@ -33,8 +33,13 @@ impl Driver<'_> {
         let ports: Vec<LinkOutcome> = ports.collect();
         let nodes = (0..self.topology.nodes()).map(NodeId::from_index);
         let injection = nodes.map(|node| self.link(numbers.node(node))).collect();
+        let mut iterations = vec![u32::MAX; self.jobs.len()];
+        for rank in &self.ranks {
+            let ended = &mut iterations[rank.job as usize];
+            *ended = rank.record.iterations.min(*ended);
+        }
         let mut jobs: Vec<_> = (0..self.jobs.len())
-            .map(|job| self.outcome_of(job))
+            .map(|job| self.outcome_of(job, iterations[job]))
             .collect();
         let mut traffic = Vec::new();
         let mut rank_intervals = Vec::new();

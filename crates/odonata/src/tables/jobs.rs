@@ -8,12 +8,13 @@ use crate::statistics::Interval;
 use crate::steady::JobStatistics;
 
 pub(super) fn jobs(run: &Run) -> Filling {
-    let seconds = run.measured_ps() as f64 * 1e-12;
-    let rate = |bytes: u64| {
-        if seconds > 0.0 {
-            bytes as f64 / seconds
-        } else {
-            0.0
+    // Over the job's own time: what it did not use says nothing of its rate.
+    let rate = |job: &JobOutcome, bytes: u64| {
+        let from = job.start.max(run.outcome.warmup);
+        let to = job.end.unwrap_or(run.outcome.end);
+        match to.0.checked_sub(from.0) {
+            None | Some(0) => f64::NAN,
+            Some(ps) => bytes as f64 / (ps as f64 * 1e-12),
         }
     };
     let each = || run.outcome.jobs.iter();
@@ -72,16 +73,23 @@ pub(super) fn jobs(run: &Run) -> Filling {
         "bytes that arrived",
         each().map(|job| job.bytes_delivered),
     );
-    table.f64(
-        "offered_bytes_per_s",
-        "bytes created after the warm-up per second of measured time, over all nodes of the job",
-        each().map(|job| rate(job.bytes_created_measured)),
-    );
-    table.f64(
-        "accepted_bytes_per_s",
-        "bytes delivered after the warm-up per second of measured time, over all nodes of the job",
-        each().map(|job| rate(job.bytes_delivered_measured)),
-    );
+    table
+        .f64(
+            "offered_bytes_per_s",
+            "bytes created after the warm-up, over all nodes of the job, per second of its own \
+             time: from its start, or the end of the warm-up if that is later, to its end or that \
+             of the run; empty where that is no time",
+            each().map(|job| rate(job, job.bytes_created_measured)),
+        )
+        .or_none();
+    table
+        .f64(
+            "accepted_bytes_per_s",
+            "bytes delivered after the warm-up, over all nodes of the job, per second of its own \
+             time; empty where that is no time",
+            each().map(|job| rate(job, job.bytes_delivered_measured)),
+        )
+        .or_none();
     latencies(
         &mut table,
         run,
@@ -328,7 +336,7 @@ pub(super) fn iterations(run: &Run) -> Filling {
     let mut rows = Vec::new();
     for (job, outcome) in run.outcome.jobs.iter().enumerate() {
         for (iteration, end) in outcome.iteration_end.iter().enumerate() {
-            rows.push((job as i32, iteration as i32, end.0));
+            rows.push((job as i32, iteration as i32, end.map(|end| end.0)));
         }
     }
     let mut table = Filling::new(
@@ -345,9 +353,10 @@ pub(super) fn iterations(run: &Run) -> Filling {
         "number of the iteration, from 0",
         rows.iter().map(|row| row.1),
     );
-    table.i64(
+    table.i64_or_none(
         "end_ps",
-        "simulated time at which the job's slowest rank ended the iteration",
+        "simulated time at which the job's slowest rank ended the iteration; empty if the run ended \
+             before",
         rows.iter().map(|row| row.2),
     );
     table

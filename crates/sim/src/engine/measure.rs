@@ -127,11 +127,13 @@ impl JobCollector {
         done.then_some(at)
     }
 
-    /// The job's outcome from all partitions' shares, and what its ranks did.
+    /// The job's outcome from all partitions' shares, and what its ranks did, who all have ended
+    /// so many `iterations`.
     pub fn outcome<'c>(
         plan: &JobPlan,
         shares: impl Iterator<Item = &'c Self>,
         ranks: Vec<RankTimes>,
+        iterations: u32,
         unreceived_messages: u64,
         now: u64,
     ) -> JobOutcome {
@@ -148,7 +150,7 @@ impl JobCollector {
             message_latency_ps: all.message_latency,
             packet_latency_ps: all.packet_latency,
             routers_visited: all.routers_visited,
-            iteration_end: all.iteration_end.into_iter().map(Picoseconds).collect(),
+            iteration_end: JobOutcome::iteration_ends(all.iteration_end, iterations),
             compute_ps: ranks.iter().map(|rank| u128::from(rank.computing())).sum(),
             wait_ps: ranks.iter().map(|rank| u128::from(rank.waiting())).sum(),
             message_bytes: all.message_bytes,

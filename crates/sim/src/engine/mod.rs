@@ -424,17 +424,19 @@ fn job_outcomes<P: Probe>(
         JobLoad::Closed(program) => vec![RankTimes::default(); program.ranks() as usize],
         JobLoad::Open(_) => Vec::new(),
     };
-    let mut of_jobs: Vec<_> = shared.jobs.iter().map(|plan| (ranks_of(plan), 0)).collect();
+    let of_job = |plan| (ranks_of(plan), 0, u32::MAX);
+    let mut of_jobs: Vec<_> = shared.jobs.iter().map(of_job).collect();
     for rank in partitions.iter().flat_map(|p| &p.ranks) {
-        let (ranks, unreceived) = &mut of_jobs[rank.job as usize];
+        let (ranks, unreceived, iterations) = &mut of_jobs[rank.job as usize];
         ranks[rank.rank as usize] = rank.times(now);
         *unreceived += rank.unreceived();
+        *iterations = rank.record.iterations.min(*iterations);
     }
     let plans = shared.jobs.iter().enumerate().zip(of_jobs);
     plans
-        .map(|((job, plan), (ranks, unreceived))| {
+        .map(|((job, plan), (ranks, unreceived, iterations))| {
             let shares = partitions.iter().map(|p| &p.jobs[job]);
-            JobCollector::outcome(plan, shares, ranks, unreceived, now)
+            JobCollector::outcome(plan, shares, ranks, iterations, unreceived, now)
         })
         .collect()
 }
