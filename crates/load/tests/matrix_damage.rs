@@ -75,6 +75,7 @@ fn damaged_matrices_are_refused_by_name_or_consistent() {
                         MatrixError::Header { .. }
                             | MatrixError::Fields { .. }
                             | MatrixError::Field { .. }
+                            | MatrixError::Line { .. }
                     );
                     assert_eq!(of_a_line, message.contains(", line "), "{message}");
                     false

@@ -6,7 +6,7 @@ use crate::error::SpecError;
 
 /// Reads a file that a key names.
 pub(crate) fn read_file(file: &Path, key: &str) -> Result<String, SpecError> {
-    std::fs::read_to_string(file).map_err(|error| {
+    odonata_files::read_to_string(file).map_err(|error| {
         let found = format!("\"{}\", which cannot be read ({error})", file.display());
         let allowed = "a readable text file; relative paths start where the scenario lies";
         SpecError::value(key, found, allowed)

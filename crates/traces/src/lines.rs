@@ -1,6 +1,9 @@
 //! Reading of text files, line by line, in bounded memory.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
+
+pub(crate) use odonata_files::shown;
+use odonata_files::{Line, read_line};
 
 use crate::bytes::BUFFER_BYTES;
 use crate::error::{Position, TraceError};
@@ -58,28 +61,20 @@ impl<R: Read> LineReader<R> {
     /// Moves to the next line; `None` at the end of the file. The line comes
     /// without its end.
     pub fn advance(&mut self) -> Result<Option<&[u8]>, TraceError> {
-        self.line.clear();
         self.number += 1;
         let at = Position::Line(self.number);
-        let limit = self.longest as u64 + 2;
-        let read = (&mut self.source)
-            .take(limit)
-            .read_until(b'\n', &mut self.line)
+        let read = read_line(&mut self.source, self.longest, &mut self.line)
             .map_err(|error| TraceError::io(&self.file, at, &error))?;
-        if read == 0 {
-            return Ok(None);
-        }
-        if self.line.last() == Some(&b'\n') {
-            self.line.pop();
-            if self.line.last() == Some(&b'\r') {
-                self.line.pop();
+        match read {
+            Line::End => Ok(None),
+            Line::Whole => Ok(Some(&self.line)),
+            Line::Overlong => {
+                let longest = self.longest;
+                Err(self.error(format!(
+                    "a line of more than {longest} bytes, the most allowed"
+                )))
             }
         }
-        if self.line.len() > self.longest {
-            let reason = format!("a line of more than {} bytes", self.longest);
-            return Err(self.error(reason));
-        }
-        Ok(Some(&self.line))
     }
 }
 
@@ -98,14 +93,4 @@ pub(crate) fn whole(word: &[u8]) -> Option<u64> {
         let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
         number.checked_mul(10)?.checked_add(digit)
     })
-}
-
-/// A piece of a line for a message: shortened, and readable whatever it holds.
-pub(crate) fn shown(piece: &[u8]) -> String {
-    const LONGEST: usize = 40;
-    let mut text: String = String::from_utf8_lossy(piece).escape_debug().collect();
-    if text.chars().count() > LONGEST {
-        text = text.chars().take(LONGEST).chain(['…']).collect();
-    }
-    text
 }

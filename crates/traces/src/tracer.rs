@@ -10,8 +10,9 @@
 //! `utils/README`.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use odonata_files::MOST_TEXT_BYTES;
 
 use crate::error::{Position, TraceError};
 use crate::lines::{shown, whole, words};
@@ -102,12 +103,8 @@ struct Numbers {
 
 impl Numbers {
     fn read(path: &Path, width: usize) -> Result<Self, TraceError> {
-        let mut source =
-            odonata_files::open(path).map_err(|error| TraceError::open(path, &error))?;
-        let mut bytes = Vec::new();
         let file = path.display().to_string();
-        source
-            .read_to_end(&mut bytes)
+        let bytes = odonata_files::read(path, MOST_TEXT_BYTES)
             .map_err(|error| TraceError::io(&file, Position::Whole, &error))?;
         let plain = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
         let mut numbers = Self {
@@ -243,10 +240,7 @@ impl TracerConfig {
     /// If a word is missing, too much, or no number where one must be.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let file = path.display().to_string();
-        let mut text = String::new();
-        odonata_files::open(path)
-            .map_err(|error| TraceError::open(path, &error))?
-            .read_to_string(&mut text)
+        let text = odonata_files::read_to_string(path)
             .map_err(|error| TraceError::io(&file, Position::Whole, &error))?;
         let directory = path.parent().unwrap_or(Path::new(""));
         let mut found = (1..)

@@ -1,11 +1,10 @@
 //! Files that are open only while they are read.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use odonata_files::Unpacked;
+use odonata_files::{Unpacked, open_plain};
 
 /// A file that is opened anew for every read, so that the traces of thousands of
 /// ranks can be read side by side without as many open files. Readers of this
@@ -39,7 +38,7 @@ impl UnheldFile {
 
 impl Read for UnheldFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let mut file = File::open(&self.path)?;
+        let mut file = open_plain(&self.path)?;
         file.seek(SeekFrom::Start(self.position))?;
         let count = file.read(buffer)?;
         self.position += count as u64;

@@ -59,6 +59,11 @@ impl MatrixBuilder {
         self.messages_unknown = false;
     }
 
+    /// Entries so far, those to be added to others among them.
+    pub(crate) fn entries(&self) -> usize {
+        self.triples.len()
+    }
+
     /// Highest rank seen so far.
     pub fn highest(&self) -> Option<RankId> {
         self.highest
@@ -83,7 +88,8 @@ impl MatrixBuilder {
         };
         total(|entry| entry.bytes)?;
         total(|entry| entry.messages)?;
-        self.triples.sort_by_key(|(from, entry)| (*from, entry.to));
+        self.triples
+            .sort_unstable_by_key(|(from, entry)| (*from, entry.to));
         let mut starts = vec![0; ranks as usize + 1];
         let mut entries: Vec<Entry> = Vec::with_capacity(self.triples.len());
         let mut last = None;

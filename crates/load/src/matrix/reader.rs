@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use odonata_files::{Line, read_line, shown};
 use odonata_units::{Bytes, RankId};
 use thiserror::Error;
 
@@ -53,6 +54,16 @@ pub enum MatrixError {
         /// What the system says.
         reason: io::Error,
     },
+    /// A line is no line of text, or more than is read.
+    #[error("{file}, line {line} {flaw}")]
+    Line {
+        /// File.
+        file: PathBuf,
+        /// Line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        flaw: String,
+    },
     /// The file is empty.
     #[error("{file}: the communication matrix is empty; expected {EXPECTED}")]
     Empty {
@@ -60,7 +71,7 @@ pub enum MatrixError {
         file: PathBuf,
     },
     /// The first line is neither a known header nor numbers.
-    #[error("{file}, line 1: found the header {found:?}; expected {EXPECTED}")]
+    #[error("{file}, line 1: found the header \"{found}\"; expected {EXPECTED}")]
     Header {
         /// File.
         file: PathBuf,
@@ -82,7 +93,7 @@ pub enum MatrixError {
         hint: &'static str,
     },
     /// A field is not what its column holds.
-    #[error("{file}, line {line}, column {column}: found {found:?}; allowed is {allowed}")]
+    #[error("{file}, line {line}, column {column}: found \"{found}\"; allowed is {allowed}")]
     Field {
         /// File.
         file: PathBuf,
@@ -160,10 +171,17 @@ const EXPECTED: &str = "a header `src,dst,bytes[,messages]` (directed), `a,b,byt
 /// enough that a mistyped rank does not take a gigabyte, as a row is kept for every one.
 const MOST_RANKS: u32 = 1 << 24;
 
+/// Most entries that are kept, those of 0 bytes aside: of a matrix without others, 8,192 ranks.
+const MOST_ENTRIES: usize = 1 << 26;
+
+/// Longest line that is read, bytes.
+const MOST_LINE_BYTES: usize = 16 << 20;
+
 /// Reads the communication matrix in `path`. The [`Format`] is distinguished from the
 /// first line; fields are separated by commas or semicolons if it has any, otherwise
 /// by blanks and tabs; empty lines and lines that start with `#` (the header aside)
-/// are skipped. Fractions of bytes are rounded. The file is read as a stream.
+/// are skipped. Fractions of bytes are rounded. The file is read as a stream;
+/// its lines may have 16 MiB.
 ///
 /// # Errors
 /// A [`MatrixError`] that names the file, the line and the column.
@@ -190,7 +208,7 @@ pub fn read_rates(path: &Path, size: Option<u32>) -> Result<CommunicationMatrix,
         total_bytes: Some(RATES),
     };
     let builder = MatrixBuilder::with_diagonal();
-    read_into(builder, opened(path)?, path, options).map(|(matrix, _)| matrix)
+    read_into(builder, opened(path)?, path, options, MOST_ENTRIES).map(|(matrix, _)| matrix)
 }
 
 fn opened(path: &Path) -> Result<impl Read, MatrixError> {
@@ -209,7 +227,7 @@ pub fn read_matrix_from(
     name: &Path,
     options: ReadOptions,
 ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
-    read_into(MatrixBuilder::new(), input, name, options)
+    read_into(MatrixBuilder::new(), input, name, options, MOST_ENTRIES)
 }
 
 fn read_into(
@@ -217,6 +235,7 @@ fn read_into(
     input: impl Read,
     name: &Path,
     options: ReadOptions,
+    most_entries: usize,
 ) -> Result<(CommunicationMatrix, ReadReport), MatrixError> {
     let mut lines = Lines {
         input: BufReader::new(input),
@@ -229,6 +248,7 @@ fn read_into(
     let parser = Parser {
         file: name,
         options,
+        most_entries,
         builder,
         entries: 0,
         empty: 0,
@@ -257,7 +277,7 @@ fn read_into(
             }
             return Err(MatrixError::Header {
                 file: name.to_owned(),
-                found: first.to_owned(),
+                found: shown(first.as_bytes()),
             });
         }
     }
@@ -282,14 +302,27 @@ struct Lines<'a, R> {
 impl<R: BufRead> Lines<'_, R> {
     /// Goes to the next line; false at the end.
     fn read(&mut self) -> Result<bool, MatrixError> {
-        self.text.clear();
         self.number += 1;
-        let read = self.input.read_line(&mut self.text);
+        let mut bytes = std::mem::take(&mut self.text).into_bytes();
+        let read = read_line(&mut self.input, MOST_LINE_BYTES, &mut bytes);
         let read = read.map_err(|reason| MatrixError::Io {
             file: self.file.to_owned(),
             reason,
         })?;
-        Ok(read > 0)
+        if read == Line::Overlong {
+            return Err(self.error("is longer than 16 MiB, the most that is read"));
+        }
+        self.text = String::from_utf8(bytes).map_err(|_| self.error("is not UTF-8"))?;
+        Ok(read == Line::Whole)
+    }
+
+    /// An error of the current line.
+    fn error(&self, flaw: impl Into<String>) -> MatrixError {
+        MatrixError::Line {
+            file: self.file.to_owned(),
+            line: self.number,
+            flaw: flaw.into(),
+        }
     }
 
     /// Goes to the next line that is neither empty nor a comment; false at the end.
@@ -336,6 +369,7 @@ impl<R: BufRead> Lines<'_, R> {
 struct Parser<'a> {
     file: &'a Path,
     options: ReadOptions,
+    most_entries: usize,
     builder: MatrixBuilder,
     entries: u64,
     empty: u64,
@@ -376,7 +410,7 @@ impl Parser<'_> {
             file: self.file.to_owned(),
             line,
             column: column + 1,
-            found: found.to_owned(),
+            found: shown(found.as_bytes()),
             allowed,
         }
     }
@@ -420,6 +454,16 @@ impl Parser<'_> {
         }
     }
 
+    fn check_count(&self, entries: usize, lines: &Lines<impl BufRead>) -> Result<(), MatrixError> {
+        if entries <= self.most_entries {
+            return Ok(());
+        }
+        let most = self.most_entries;
+        Err(lines.error(format!(
+            "is beyond {most} entries other than 0, the most that are read"
+        )))
+    }
+
     /// Bytes, of which there may be a fraction.
     fn amount(
         &mut self,
@@ -445,6 +489,8 @@ impl Parser<'_> {
             }
         };
         self.largest = self.largest.max(amount.exact);
+        let weights = self.weights.as_ref().map_or(0, Vec::len);
+        self.check_count(self.builder.entries().max(weights), lines)?;
         Ok(amount)
     }
 
@@ -475,6 +521,7 @@ impl Parser<'_> {
             let to = self.rank(&lines, columns.to)?;
             if shares_wanted {
                 shares.push((from, to, self.share(&lines, columns.amount)?));
+                self.check_count(shares.len(), &lines)?;
                 continue;
             }
             let amount = self.amount(&lines, columns.amount)?;

@@ -1,7 +1,6 @@
 //! Schedules as Slurm makes them, for the Python package.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -72,7 +71,7 @@ impl SlurmSpec {
         let mut files = Vec::new();
         for path in &self.files {
             let name = path.display().to_string();
-            let bytes = fs::read(path)
+            let bytes = odonata_files::read(path, odonata_files::MOST_TEXT_BYTES)
                 .map_err(|error| refused(format!("{name}: cannot be read: {error}")))?;
             files.push((name, String::from_utf8_lossy(&bytes).into_owned()));
         }

@@ -149,7 +149,7 @@ pub(super) fn open(path: &Path) -> Result<(Header, BufReader<File>), CheckpointE
         what: "the checkpoint cannot be read",
         error,
     };
-    let mut opened = File::open(path).map_err(failed)?;
+    let mut opened = odonata_files::open_plain(path).map_err(failed)?;
     let found = opened.metadata().map_err(failed)?.len();
     let mut preamble = Vec::with_capacity(PREAMBLE);
     (&mut opened)

@@ -4,30 +4,46 @@
 /// Longest list that [`expand`] writes out.
 pub const MAX_HOSTS: u64 = 1 << 22;
 
+/// Most bytes that the names of such a list have together.
+const MAX_BYTES: u64 = 1 << 28;
+
+/// Most digits of a number, leading zeros included.
+const MAX_DIGITS: usize = 32;
+
 /// Number of nodes of a list, `None` if it is damaged.
 pub fn count(list: &str) -> Option<u64> {
-    let mut nodes = 0u64;
-    for item in items(list)? {
-        let mut product = 1u64;
-        for part in parts(item)? {
-            if let Part::Ranges(ranges) = part {
-                let mut of_part = 0u64;
-                for range in ranges.split(',') {
-                    let (low, high, _) = range_of(range)?;
-                    of_part = of_part.checked_add(high.checked_sub(low)?.checked_add(1)?)?;
-                }
-                product = product.checked_mul(of_part)?;
+    items(list)?
+        .into_iter()
+        .try_fold(0u64, |nodes, item| nodes.checked_add(count_of_item(item)?))
+}
+
+/// The same of a part between commas.
+fn count_of_item(item: &str) -> Option<u64> {
+    let mut product = 1u64;
+    for part in parts(item)? {
+        if let Part::Ranges(ranges) = part {
+            let mut of_part = 0u64;
+            for range in ranges.split(',') {
+                let (low, high, _) = range_of(range)?;
+                of_part = of_part.checked_add(high.checked_sub(low)?.checked_add(1)?)?;
             }
+            product = product.checked_mul(of_part)?;
         }
-        nodes = nodes.checked_add(product)?;
     }
-    Some(nodes)
+    Some(product)
 }
 
 /// The names of a list's nodes in its order; `None` if it is damaged or longer
 /// than [`MAX_HOSTS`].
 pub fn expand(list: &str) -> Option<Vec<String>> {
-    if count(list)? > MAX_HOSTS {
+    let (mut hosts, mut bytes) = (0u64, 0u64);
+    for item in items(list)? {
+        let count = count_of_item(item)?;
+        hosts = hosts.checked_add(count)?;
+        // No name is longer than what stands for it.
+        bytes = bytes.checked_add(count.checked_mul(item.len() as u64)?)?;
+    }
+    if hosts > MAX_HOSTS || bytes > MAX_BYTES {
         return None;
     }
     let mut names = Vec::new();
@@ -111,7 +127,8 @@ fn parts(item: &str) -> Option<Vec<Part<'_>>> {
 fn range_of(range: &str) -> Option<(u64, u64, usize)> {
     let (low, high) = range.split_once('-').unwrap_or((range, range));
     let digits = |text: &str| {
-        let sound = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let sound = (1..=MAX_DIGITS).contains(&text.len())
+            && text.bytes().all(|byte| byte.is_ascii_digit());
         sound.then(|| text.parse::<u64>().ok()).flatten()
     };
     let (first, last) = (digits(low)?, digits(high)?);
@@ -146,5 +163,11 @@ mod tests {
         // Too long to write out, yet it can be counted.
         assert_eq!(count("n[0-99999999999]"), Some(100_000_000_000));
         assert_eq!(expand("n[0-99999999999]"), None);
+        // So do names that are long, whether text or zeros make them so.
+        let long = "x".repeat(1 << 20);
+        assert_eq!(count(&format!("{long}[0-999]")), Some(1_000));
+        assert_eq!(expand(&format!("{long}[0-999]")), None);
+        assert_eq!(expand(&format!("n[{}1]", "0".repeat(31))).unwrap().len(), 1);
+        assert_eq!(expand(&format!("n[{}1]", "0".repeat(70_000))), None);
     }
 }

@@ -1,6 +1,8 @@
 //! Lines of a file of any content, in bounded memory.
 
-use std::io::{BufRead, Read};
+use std::io::BufRead;
+
+use odonata_files::{Line, read_line, read_up_to, skip_rest};
 
 use super::error::LogError;
 use super::rules::{Rule, Sink};
@@ -42,16 +44,19 @@ impl<R: BufRead> Lines<R> {
     /// Moves to the next line that is not overlong; `false` at the end of the file.
     pub fn advance(&mut self, sink: &mut Sink) -> Result<bool, LogError> {
         loop {
-            let read = self.read_line().map_err(|error| {
-                let at = Some(self.number + 1);
-                LogError::new(&sink.report.file, at, format!("cannot be read: {error}"))
-            })?;
-            let Some(overlong) = read else {
+            let (at, file) = (Some(self.number + 1), &sink.report.file);
+            let fail = |error| LogError::new(file, at, format!("cannot be read: {error}"));
+            let read =
+                read_line(&mut self.source, MAX_LINE_BYTES, &mut self.bytes).map_err(fail)?;
+            if read == Line::Overlong {
+                skip_rest(&mut self.source, &self.bytes).map_err(fail)?;
+            }
+            if read == Line::End {
                 return Ok(false);
-            };
+            }
             self.number += 1;
             sink.report.lines += 1;
-            if overlong {
+            if read == Line::Overlong {
                 sink.report.records += 1;
                 sink.note(Rule::OverlongLine, self.number, || {
                     format!("{} bytes and more", MAX_LINE_BYTES)
@@ -75,14 +80,8 @@ impl<R: BufRead> Lines<R> {
     pub fn rest(&mut self, sink: &mut Sink) -> Result<String, LogError> {
         let fail = |what: String| LogError::new(&sink.report.file, None, what);
         let mut bytes = Vec::new();
-        let mut source = (&mut self.source).take(MAX_WHOLE_BYTES + 1);
-        let read = source.read_to_end(&mut bytes);
-        read.map_err(|error| fail(format!("cannot be read: {error}")))?;
-        if bytes.len() as u64 > MAX_WHOLE_BYTES {
-            return Err(fail(
-                "is longer than 1 GiB; take a part of it at a time".to_owned(),
-            ));
-        }
+        read_up_to(&mut self.source, MAX_WHOLE_BYTES, &mut bytes)
+            .map_err(|error| fail(format!("cannot be read: {error}")))?;
         sink.report.lines += bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
         Ok(match String::from_utf8(bytes) {
             Ok(text) => text,
@@ -92,39 +91,5 @@ impl<R: BufRead> Lines<R> {
                 String::from_utf8_lossy(error.as_bytes()).into_owned()
             }
         })
-    }
-
-    /// Reads a line without its end into `bytes`: `None` at the end of the file,
-    /// else whether the line is overlong and `bytes` only its start.
-    fn read_line(&mut self) -> std::io::Result<Option<bool>> {
-        self.bytes.clear();
-        let mut overlong = false;
-        let mut any = false;
-        loop {
-            let chunk = match self.source.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                break;
-            }
-            any = true;
-            let end = chunk.iter().position(|&byte| byte == b'\n');
-            let used = end.unwrap_or(chunk.len());
-            if self.bytes.len() + used > MAX_LINE_BYTES {
-                overlong = true;
-            } else {
-                self.bytes.extend_from_slice(&chunk[..used]);
-            }
-            self.source.consume(end.map_or(used, |end| end + 1));
-            if end.is_some() {
-                break;
-            }
-        }
-        if self.bytes.last() == Some(&b'\r') {
-            self.bytes.pop();
-        }
-        Ok(any.then_some(overlong))
     }
 }

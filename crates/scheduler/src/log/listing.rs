@@ -18,6 +18,9 @@ use super::slurm_time::{duration, limit, limit_in_minutes, time};
 use super::{Label, hostlist, shortened};
 use crate::Seconds;
 
+/// Longest record of a job, bytes.
+const MAX_RECORD_BYTES: usize = 16 << 20;
+
 /// Whether a line begins a job of `scontrol show jobs`.
 pub(super) fn is_scontrol(line: &str) -> bool {
     line.starts_with("JobId=") && line.split_ascii_whitespace().count() > 1
@@ -30,7 +33,7 @@ pub(super) fn read_scontrol(
     log: &mut JobLog,
 ) -> Result<(), LogError> {
     let mut pairs = HashMap::new();
-    let mut at = 0;
+    let (mut at, mut bytes) = (0, 0);
     while lines.advance(sink)? {
         let text = lines.text();
         if text.trim().is_empty() {
@@ -40,7 +43,7 @@ pub(super) fn read_scontrol(
         if text.starts_with("JobId=") {
             let whole = std::mem::take(&mut pairs);
             record(&whole, at, sink, log)?;
-            at = lines.number();
+            (at, bytes) = (lines.number(), 0);
         } else if pairs.is_empty() {
             // Before the first job.
             sink.report.comments += 1;
@@ -48,7 +51,12 @@ pub(super) fn read_scontrol(
         } else {
             sink.report.continued += 1;
         }
-        add_pairs(lines.text(), &mut pairs);
+        bytes += text.len();
+        if bytes > MAX_RECORD_BYTES {
+            let message = "a job of more than 16 MiB; allowed: lines that begin with JobId=";
+            return Err(LogError::new(&sink.report.file, Some(at), message));
+        }
+        add_pairs(text, &mut pairs);
     }
     record(&pairs, at, sink, log)?;
     log.epoch = Some(0);

@@ -237,13 +237,9 @@ fn nodes_of_processors(processors: i64, per_node: Option<u32>) -> i64 {
     }
 }
 
-/// A text from a file in a message: its first 60 characters, controls escaped.
+/// A text from a file in a message.
 fn shortened(text: &str) -> String {
-    let mut short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
-    if text.chars().nth(60).is_some() {
-        short.push('…');
-    }
-    short
+    odonata_files::shown(text.as_bytes())
 }
 
 #[cfg(test)]

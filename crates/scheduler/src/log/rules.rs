@@ -234,6 +234,9 @@ pub struct Cases {
 /// Cases of a rule that a report keeps.
 pub const EXAMPLES: usize = 3;
 
+/// Most jobs of a log.
+const MAX_JOBS: usize = 1 << 24;
+
 /// What a reader made of a file. Every line is exactly one of: comment, blank,
 /// part of a record; and every record is kept as a job or dropped under one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -455,6 +458,10 @@ impl Sink {
             self.note(Rule::Unsorted, line, || {
                 format!("job {}: submitted at {submit} s", job.id)
             })?;
+        }
+        if self.jobs.len() == MAX_JOBS {
+            let message = format!("more than {MAX_JOBS} jobs; take a part of the log at a time");
+            return Err(LogError::new(&self.report.file, Some(line), message));
         }
         self.jobs.push(job);
         self.lines.push(line);

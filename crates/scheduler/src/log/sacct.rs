@@ -166,20 +166,22 @@ impl Layout {
 #[derive(Default)]
 struct Pending {
     text: String,
+    fields: usize,
     /// Its first line, and how many there are.
     line: u64,
     lines: u64,
 }
 
 impl Pending {
-    fn begin(&mut self, text: &str, line: u64) {
+    fn begin(&mut self, text: &str, fields: usize, line: u64) {
         text.clone_into(&mut self.text);
-        (self.line, self.lines) = (line, 1);
+        (self.fields, self.line, self.lines) = (fields, line, 1);
     }
 
-    fn append(&mut self, text: &str) {
+    fn append(&mut self, text: &str, fields: usize) {
         self.text.push('\n');
         self.text.push_str(text);
+        self.fields = fields;
         self.lines += 1;
     }
 
@@ -188,8 +190,8 @@ impl Pending {
         if self.text.is_empty() {
             return Ok(());
         }
-        let piece = std::mem::take(&mut self.text);
-        wrong_count(sink, self.line, layout.fields(&piece), layout.columns.count)
+        self.text.clear();
+        wrong_count(sink, self.line, self.fields, layout.columns.count)
     }
 }
 
@@ -229,19 +231,19 @@ pub(super) fn read(
             match fields.cmp(&wanted) {
                 Ordering::Greater => wrong_count(sink, line, fields, wanted)?,
                 Ordering::Equal => record(&layout.record(text), line, sink, log, options)?,
-                Ordering::Less => pending.begin(text, line),
+                Ordering::Less => pending.begin(text, fields, line),
             }
             continue;
         }
-        let joined = layout.fields(&pending.text) + fields - 1;
+        let joined = pending.fields + fields - 1;
         if joined > wanted || pending.text.len() + text.len() > MAX_LINE_BYTES {
             // The piece above belongs to no record; this one may begin another.
             pending.drop(layout, sink)?;
             sink.report.records += 1;
-            pending.begin(text, line);
+            pending.begin(text, fields, line);
             continue;
         }
-        pending.append(text);
+        pending.append(text, joined);
         sink.report.continued += 1;
         if joined == wanted {
             let whole = std::mem::take(&mut pending);

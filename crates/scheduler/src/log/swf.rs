@@ -15,6 +15,9 @@ use super::{ReadOptions, unit};
 /// Columns of a job.
 const COLUMNS: usize = 18;
 
+/// Most lines `Key: value` of a header.
+const MAX_HEADER_LINES: usize = 10_000;
+
 pub(super) fn read(
     lines: &mut Lines<impl BufRead>,
     sink: &mut Sink,
@@ -31,6 +34,10 @@ pub(super) fn read(
         } else if let Some(comment) = text.strip_prefix(';') {
             sink.report.comments += 1;
             header(comment, log);
+            if log.header.len() > MAX_HEADER_LINES {
+                let message = format!("more than {MAX_HEADER_LINES} lines `; Key: value`");
+                return Err(LogError::new(&sink.report.file, Some(line), message));
+            }
         } else {
             sink.report.records += 1;
             record(text, line, sink, log)?;

@@ -640,3 +640,33 @@ fn the_unit_of_a_log_is_found() {
     let (log, _) = read(text(both, [60, 30]), &per_node).unwrap();
     assert_eq!((log.unit, log.jobs[0].nodes), (Unit::Processors, 15));
 }
+
+#[test]
+fn what_is_kept_of_a_record_or_header_is_limited() {
+    let begins = "JobId=1 JobName=a\n";
+    let more = format!("   {}\n", "x".repeat(1 << 19));
+    let error = read(
+        begins.to_owned() + &more.repeat(33),
+        &ReadOptions::default(),
+    )
+    .unwrap_err();
+    assert!(
+        error.message.contains("a job of more than 16 MiB"),
+        "{error}"
+    );
+    assert_eq!(error.line, Some(1));
+    let error = read("; Key: value\n".repeat(10_001), &ReadOptions::default()).unwrap_err();
+    assert!(error.message.contains("more than 10000 lines"), "{error}");
+}
+
+/// Half a record of a million lines takes no longer to read than so many records.
+#[test]
+fn a_record_of_many_lines_is_read_in_linear_time() {
+    let begun = std::time::Instant::now();
+    let text = "JobID|Submit|Start|End|NNodes|State\n".to_owned() + &"a\n".repeat(500_000);
+    let (log, report) = read(text, &ReadOptions::default()).unwrap();
+    assert!(log.jobs.is_empty());
+    assert_eq!(report.lines, 500_001);
+    // At every line a look at all before it took minutes.
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+}

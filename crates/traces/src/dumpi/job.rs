@@ -1,7 +1,7 @@
 //! All trace files of a job.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,10 +14,9 @@ use super::reader::DumpiReader;
 use super::record::{Call, Header, Trailer, Value};
 use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
+use crate::lines::LineReader;
 use crate::unheld::UnheldFile;
 
-/// Longest description of a job that is read, bytes. Real ones have about 150.
-const MAX_META_BYTES: u64 = 64 * 1024;
 /// Most ranks that a job may have.
 const MAX_RANKS: u32 = 1 << 24;
 
@@ -56,16 +55,11 @@ impl MetaFile {
     pub fn read_from(source: impl Read, file: &str) -> Result<Self, TraceError> {
         let mut meta = Self::default();
         let (mut ranks, mut prefix) = (None, None);
-        let mut text = BufReader::new(source.take(MAX_META_BYTES));
-        for number in 1.. {
-            let at = Position::Line(number);
-            let mut line = Vec::new();
-            let read = text.read_until(b'\n', &mut line);
-            if read.map_err(|error| TraceError::io(file, at, &error))? == 0 {
-                break;
-            }
-            let line = String::from_utf8_lossy(&line);
+        let mut lines = LineReader::new(source, file.to_owned());
+        while let Some(line) = lines.advance()? {
+            let line = String::from_utf8_lossy(line).into_owned();
             let line = line.trim();
+            let at = Position::Line(lines.number());
             if line.is_empty() {
                 continue;
             }

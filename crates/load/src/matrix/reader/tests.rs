@@ -288,3 +288,44 @@ fn statistics_of_graphs_begin_with_their_edges() {
     let (cut, _) = text.split_once("----------------Graph info end").unwrap();
     assert!(refusal(cut, ReadOptions::default()).contains("cut off"));
 }
+
+#[test]
+fn a_line_and_all_entries_have_limits() {
+    let name = Path::new("m.csv");
+    let header = b"src,dst,bytes\n".as_slice();
+    // A last line without end, as a file of zeros unpacks to: nothing after the limit is read.
+    let endless = header.chain(io::repeat(b'0'));
+    let error = read_matrix_from(endless, name, ReadOptions::default()).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "m.csv, line 2 is longer than 16 MiB, the most that is read"
+    );
+    let error = read_matrix_from(b"1 2\n3 \xff\n".as_slice(), name, ReadOptions::default());
+    assert_eq!(error.unwrap_err().to_string(), "m.csv, line 2 is not UTF-8");
+
+    let directed = "src,dst,bytes\n0,1,5\n0,2,0\n1,0,5\n1,2,5\n2,0,5\n2,1,5\n";
+    let shares = "src,dst,pdf_num_bytes\n0,1,0.2\n0,2,0\n1,0,0.2\n1,2,0.2\n2,0,0.2\n2,1,0.2\n";
+    let dense = "0 5 0\n5 0 5\n5 5 0\n";
+    for text in [directed, shares, dense] {
+        for total_bytes in [None, Some(Bytes(100))] {
+            let options = ReadOptions {
+                ranks: None,
+                total_bytes,
+            };
+            let read = |most| {
+                let builder = MatrixBuilder::new();
+                read_into(builder, text.as_bytes(), name, options, most)
+                    .map_err(|error| error.to_string())
+            };
+            assert!(read(9) == read(usize::MAX), "{text}");
+            if text == shares && total_bytes.is_none() {
+                continue;
+            }
+            let error = read(3).unwrap_err();
+            assert!(
+                error.contains("is beyond 3 entries other than 0"),
+                "{error}"
+            );
+        }
+    }
+}

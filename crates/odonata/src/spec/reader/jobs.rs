@@ -1,5 +1,6 @@
 //! The jobs of a scenario file: tables of several kinds, and values of several forms.
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
@@ -156,7 +157,7 @@ impl Reader<'_> {
             self.refuse(&place, format!("\"{file}\""), allowed);
             return;
         }
-        let text = match std::fs::read_to_string(&file) {
+        let text = match odonata_files::read_to_string(Path::new(&file)) {
             Ok(text) => text,
             Err(error) => {
                 self.refuse(&place, format!("{file}: {error}"), "a file of phases");
@@ -172,9 +173,7 @@ impl Reader<'_> {
             }
         };
         let mut inner = Reader {
-            directory: std::path::Path::new(&file)
-                .parent()
-                .unwrap_or(self.directory),
+            directory: Path::new(&file).parent().unwrap_or(self.directory),
             lines,
             found: Vec::new(),
             depth: self.depth + 1,
