@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from odonata import _engine
@@ -25,3 +27,15 @@ def ask(function: Callable[..., T], *arguments: Any) -> T:
         raise JobLogError(f"{path}: {message}" if path else message) from None
     except _engine.InternalError as error:
         raise InternalError(str(error)) from None
+
+
+def to_json(options: Mapping[str, Any]) -> str:
+    """Options as the engine takes them.
+
+    Raises:
+        JobLogError: If one is not finite.
+    """
+    for key, value in options.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise JobLogError(f"{key}: found {value}; allowed: a finite number")
+    return json.dumps(options)

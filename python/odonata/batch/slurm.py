@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from odonata.batch.engine import ask
+from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
 from odonata.batch.options import seconds
 from odonata.batch.schedules import Schedule
@@ -107,5 +106,5 @@ def schedule_as_slurm(
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
     }
-    raw = ask(log.engine.schedule_as_slurm, json.dumps(spec), progress)
+    raw = ask(log.engine.schedule_as_slurm, to_json(spec), progress)
     return SlurmSchedule(name, spec, raw)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from odonata import names
+from odonata.cli.numeric import SEED, Number, Whole
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -26,7 +27,7 @@ from odonata.cli.shared import (
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(1),
+    type=Whole(1),
     metavar="N",
     help="Size of the dragonfly in nodes: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; "
     "82944 is p=12 a=24 g=288.  [default: 1056]",
@@ -47,13 +48,13 @@ from odonata.cli.shared import (
 )
 @click.option(
     "--load",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, above=True),
     default=0.5,
     show_default=True,
     help="Offered load as a fraction of the terminal bandwidth; uniform random traffic.",
 )
 @threads_option
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, metavar="N")
+@click.option("--seed", type=SEED, default=1, show_default=True, metavar="N")
 @json_option
 @debug_option
 def bench(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.cluster_options import read_text, size, squeue_option, timeout_option
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 from odonata.errors import ClusterError
 
@@ -70,7 +71,7 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
 )
 @click.option(
     "--horizon",
-    type=click.IntRange(1, 168),
+    type=Whole(1, 168),
     default=24,
     show_default=True,
     metavar="HOURS",

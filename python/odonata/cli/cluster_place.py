@@ -12,6 +12,7 @@ import click
 
 from odonata import names
 from odonata.cli.cluster_options import read_text, span, timeout_option
+from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import debug_option, escape, json_option, print_json, terminal
 from odonata.errors import ClusterError, OutputError
 
@@ -49,9 +50,7 @@ _heartbeat = click.option(
     show_default=True,
     help="How GRAP spreads large jobs over groups.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=1, help=("Seed of policies that draw at random.")
-)
+@click.option("--seed", type=SEED, default=1, help=("Seed of policies that draw at random."))
 @click.option(
     "--topology",
     type=click.Path(path_type=Path),
@@ -78,7 +77,7 @@ _heartbeat = click.option(
 @click.option(
     "--reservations",
     "depth",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=1,
     show_default=True,
     metavar="N",
@@ -131,9 +130,7 @@ _heartbeat = click.option(
     metavar="TIME",
     help="How long the journal keeps what is finished.",
 )
-@click.option(
-    "--cycles", type=click.IntRange(min=1), metavar="N", help=("End after this many cycles.")
-)
+@click.option("--cycles", type=Whole(1), metavar="N", help=("End after this many cycles."))
 @click.option(
     "--shadow",
     is_flag=True,
@@ -274,8 +271,10 @@ def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> No
 
 def _script(path: str) -> str | None:
     """What a script holds; `None` if sbatch may say what is wrong with it."""
+    from odonata import bounded
+
     try:
-        return Path(path).read_bytes().decode(errors="replace")
+        return bounded.read_text(path, errors="replace")
     except OSError:
         return None
 

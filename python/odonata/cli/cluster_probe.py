@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.cluster_options import duration, read_text, sizes, span, timeout_option
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 from odonata.errors import ClusterError
 
@@ -35,7 +36,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=16,
     show_default=True,
     metavar="N",
@@ -43,7 +44,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--islands",
-    type=click.IntRange(min=2),
+    type=Whole(2),
     metavar="N",
     help="With different-islands: number of islands to spread over.  [default: all]",
 )
@@ -69,7 +70,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--iterations",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=1_000,
     show_default=True,
     metavar="N",
@@ -129,7 +130,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--repeat",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=1,
     show_default=True,
     metavar="N",
@@ -145,7 +146,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--tolerance",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(above=True),
     default=0.05,
     show_default=True,
     metavar="B",
@@ -192,7 +193,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--seed",
-    type=int,
+    type=Whole(None, largest=2**64 - 1),
     metavar="N",
     help=("Seed for the choice among idle nodes: the same seed chooses the same nodes."),
 )

@@ -9,6 +9,7 @@ import click
 
 from odonata.cli.cluster_options import read_text, span, timeout_option
 from odonata.cli.cluster_place import POLICIES
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ SLURM = "slurm"
 )
 @click.option(
     "--share",
-    type=click.FloatRange(min=0, min_open=True, max=10),
+    type=Number(0, 10, above=True),
     default=1.0,
     show_default=True,
     help="For all other jobs: run time divided by time limit.",
@@ -111,7 +112,7 @@ SLURM = "slurm"
 )
 @click.option(
     "--network-seed",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=1,
     show_default=True,
     metavar="N",
@@ -119,7 +120,7 @@ SLURM = "slurm"
 )
 @click.option(
     "--draws",
-    type=click.IntRange(1, 10_001),
+    type=Whole(1, 10_001),
     default=21,
     show_default=True,
     metavar="N",

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, json_option, print_json, terminal
 
 #: As of ``odonata.starting.FAMILIES``, which would take most of a second to import for ``--help``.
@@ -17,12 +18,10 @@ FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar"
 @click.command()
 @click.argument("file", required=False, default="scenario.toml", type=click.Path(path_type=Path))
 @click.option("--family", type=click.Choice(FAMILIES), help="Kind of network.")
-@click.option(
-    "--nodes", type=click.IntRange(2, 100_000), metavar="N", help=("Least number of nodes.")
-)
+@click.option("--nodes", type=Whole(2, 100_000), metavar="N", help=("Least number of nodes."))
 @click.option(
     "--load",
-    type=click.FloatRange(0, 1, min_open=True),
+    type=Number(0, 1, above=True),
     metavar="SHARE",
     help="Random traffic that offers this share of a node's bandwidth, instead of a halo-exchange "
     "job that ends.",
@@ -55,12 +54,12 @@ def init(
             console.print(f"  {name:<11} {one.about}", markup=False)
         family = click.prompt("Family", type=click.Choice(FAMILIES), default="dragonfly")
         if nodes is None:
-            nodes = click.prompt("Nodes", type=click.IntRange(2, 100_000), default=72)
+            nodes = click.prompt("Nodes", type=Whole(2, 100_000), default=72)
         if routing is None:
             known = KNOWN[str(family)].routings
             routing = click.prompt("Routing", type=click.Choice(known), default=known[0])
         if load is None:
-            kind: Any = click.FloatRange(0, 1)
+            kind: Any = Number(0, 1)
             asked = click.prompt("Load of random traffic (0: a stencil)", type=kind, default=0.0)
             load = asked or None
     text = first_scenario(family or "dragonfly", nodes=nodes or 72, load=load, routing=routing)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import click
 
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import Command
 
 
@@ -52,9 +53,9 @@ class KeyOption:
         elif self.choices:
             more["type"] = click.Choice(list(self.choices))
         elif self.kind == "whole":
-            more["type"] = click.IntRange(min=self.least)
+            more["type"] = Whole(self.least)
         elif self.kind == "number":
-            more["type"] = float
+            more["type"] = Number(None, largest=1e300)
         elif self.kind == "file":
             more["type"] = click.Path(path_type=Path, exists=True, dir_okay=False)
         more["multiple"] = self.kind in ("texts", "window")

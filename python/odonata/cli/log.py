@@ -10,6 +10,7 @@ import click
 
 from odonata import names
 from odonata.cli.keys import given_options, key_options
+from odonata.cli.numeric import SEED, Number, Whole
 from odonata.cli.schedule_options import READING
 from odonata.cli.shared import (
     Command,
@@ -60,7 +61,7 @@ def log() -> None:
 @log_options
 @click.option(
     "--nodes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="Nodes of the machine, to count jobs that are larger than the machine.  [default: as the "
     "log says]",
@@ -91,34 +92,32 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option(
     "--nodes-factor",
-    type=float,
+    type=Number(above=True),
     default=1.0,
     metavar="X",
     help="Factor by which every job's number of nodes is multiplied, rounded up.",
 )
 @click.option(
     "--machine-nodes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="Nodes of the machine that the new log is for; larger jobs are cut down to this number.",
 )
 @click.option(
     "--arrivals-factor",
-    type=float,
+    type=Number(above=True),
     default=1.0,
     metavar="X",
     help="Factor for the times between submissions; below 1 it raises the load.",
 )
 @click.option(
     "--run-times-factor",
-    type=float,
+    type=Number(above=True),
     default=1.0,
     metavar="X",
     help="Factor for run times and requested times.",
 )
-@click.option(
-    "--first", type=click.IntRange(min=1), metavar="N", help="Keep the first N jobs only."
-)
+@click.option("--first", type=Whole(1), metavar="N", help="Keep the first N jobs only.")
 @click.option(
     "--from",
     "from_",
@@ -179,14 +178,12 @@ def convert(
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option(
     "--nodes",
-    type=click.IntRange(min=2),
+    type=Whole(2),
     required=True,
     metavar="N",
     help="Nodes of the machine.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1, 10**7), required=True, metavar="N", help="Number of jobs."
-)
+@click.option("--jobs", type=Whole(1, 10**7), required=True, metavar="N", help="Number of jobs.")
 @click.option(
     "--kind",
     type=click.Choice(list(names.LOG_KIND)),
@@ -196,19 +193,19 @@ def convert(
 )
 @click.option(
     "--arrivals-factor",
-    type=float,
+    type=Number(above=True),
     default=1.0,
     metavar="X",
     help="Factor for the times between submissions; below 1 it raises the load.",
 )
 @click.option(
     "--request-factor",
-    type=float,
+    type=Number(1),
     metavar="X",
     help="Requested time as a multiple of the run time, at least 1.  [default: jobs request no "
     "time]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, metavar="N")
+@click.option("--seed", type=SEED, default=1, show_default=True, metavar="N")
 @json_option
 @debug_option
 def generate(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--per-node",
-    type=click.IntRange(1, 4096),
+    type=Whole(1, 4096),
     default=1,
     show_default=True,
     metavar="N",
@@ -82,7 +83,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--calls",
-    type=click.IntRange(16, 100_000),
+    type=Whole(16, 100_000),
     default=100,
     show_default=True,
     metavar="N",

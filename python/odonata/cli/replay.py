@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--compute-scale",
-    type=click.FloatRange(min=0),
+    type=Number(),
     metavar="X",
     help="Factor for the time between calls; 0 replays only the communication.  [default: 1]",
 )
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--ranks-per-node",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=1,
     metavar="N",
     help="Ranks on each node.",
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--ranks",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="With --repeat-rank: number of ranks.  [default: as the trace says]",
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
+from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -39,9 +40,7 @@ if TYPE_CHECKING:
     help="End as soon as mean latency and delivered load of all traffic are known to within this "
     "share, e.g. 2%, with 95 % confidence; the scenario's duration is then an upper limit.",
 )
-@click.option(
-    "--seed", type=click.IntRange(0), metavar="N", help=("Seed to use instead of the scenario's.")
-)
+@click.option("--seed", type=SEED, metavar="N", help=("Seed to use instead of the scenario's."))
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -51,7 +50,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--replications",
-    type=click.IntRange(2, 10_000),
+    type=Whole(2, 10_000),
     metavar="N",
     help="Simulate with N seeds side by side, the scenario's and those that follow it; keep each "
     "result (without pictures) and the mean of every figure with its 95 % confidence "
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     metavar="K",
     help="With --replications: number of simulations at a time. Default: one per processor.",
 )

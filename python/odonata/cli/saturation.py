@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from odonata.cli.numeric import Number
 from odonata.cli.shared import (
     debug_option,
     jobs_option,
@@ -24,7 +25,7 @@ from odonata.cli.shared import (
 @scenario_argument
 @click.option(
     "--highest",
-    type=click.FloatRange(0, 10, min_open=True),
+    type=Number(0, 10, above=True),
     default=1.0,
     show_default=True,
     metavar="LOAD",

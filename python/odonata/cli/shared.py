@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from odonata.cli.numeric import Whole
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from rich.console import Console
@@ -79,7 +81,7 @@ def threads_option(command: Command) -> Command:
     """Adds ``--threads``."""
     return click.option(
         "--threads",
-        type=click.IntRange(1, 1024),
+        type=Whole(1, 1024),
         metavar="N",
         help="Threads that simulate; results do not depend on their number.",
     )(command)
@@ -89,7 +91,7 @@ def jobs_option(command: Command) -> Command:
     """Adds ``--jobs``, of commands that simulate side by side."""
     return click.option(
         "--jobs",
-        type=click.IntRange(1, 1024),
+        type=Whole(1, 1024),
         metavar="K",
         help="Simulations at a time, each with one thread. Default: one per processor.",
     )(command)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import debug_option, notices, progress_terminal, terminal
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class _FileOrName(click.Path):
 )
 @click.option(
     "--jobs",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     metavar="K",
     help="Simulations at a time, each a process with one thread. Default: one per processor. With "
     "--slurm: number of batch jobs; default: 1.",

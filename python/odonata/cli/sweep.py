@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
@@ -58,7 +59,7 @@ _ROWS = 100
 )
 @click.option(
     "--seeds",
-    type=click.IntRange(1, 10_000),
+    type=Whole(1, 10_000),
     default=1,
     show_default=True,
     metavar="N",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli.numeric import Number
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--threshold",
-    type=float,
+    type=Number(None, largest=1e300),
     metavar="VALUE",
     help="Above what value a sample is slow, e.g. the 85th percentile of a quiet measurement.  "
     "[default: the 85th percentile of the samples themselves, so that 15 % are slow by "
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(above=True),
     default=20.0,
     show_default=True,
     metavar="SECONDS",

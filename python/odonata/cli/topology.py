@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from odonata import display, names
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     Command,
     debug_option,
@@ -24,6 +25,7 @@ from odonata.cli.shared import (
     terminal,
 )
 from odonata.exporting import FORMATS, export_network, format_of
+from odonata.numbers import finite
 from odonata.output import check_new_file, new_file, unused_file
 
 if TYPE_CHECKING:
@@ -183,7 +185,7 @@ def _by_part(kind: type[Figures], given: tuple[str, ...], option: str) -> Figure
         try:
             if name not in names:
                 raise ValueError
-            read[name] = float(number)
+            read[name] = finite(number)
         except ValueError:
             raise click.BadParameter(
                 f'found "{text}"; allowed: PART=NUMBER, with PART one of {", ".join(names)}',
@@ -198,13 +200,13 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
         return []
     try:
         if ":" in text:
-            first, last, step = (float(part) for part in text.split(":"))
+            first, last, step = map(finite, text.split(":"))
             if step <= 0 or last < first or (last - first) / step > 1000:
                 raise ValueError
             count = int((last - first) / step + 1e-9) + 1
             values = [round(first + place * step, 9) for place in range(count)]
         else:
-            values = [float(part) for part in text.split(",")]
+            values = [finite(part) for part in text.split(",")]
         if not all(0 < value < 1000 for value in values):
             raise ValueError
     except ValueError:
@@ -236,7 +238,7 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
 )
 @click.option(
     "--steps",
-    type=click.IntRange(0, 10**12),
+    type=Whole(0, 10**12),
     default=2_000_000,
     show_default=True,
     metavar="N",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -33,7 +34,7 @@ def trace() -> None:
 )
 @click.option(
     "--records",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     default=0,
     metavar="N",
     help="Also print the first N records of each file.",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from odonata.cli.numeric import Number
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -24,7 +25,7 @@ from odonata.errors import ExitCode
 @click.option(
     "--time",
     "seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(above=True),
     metavar="SECONDS",
     help="Longest time to take; after it, print what is known so far. Default: as long as it "
     "takes, seconds for most machines. Ctrl-C also prints what is known.",
