@@ -1,5 +1,6 @@
 """The engine: the Rust side of Odonata. People use the functions of the package instead."""
 
+import os
 from collections.abc import Callable
 from typing import Any, TypedDict
 
@@ -10,6 +11,9 @@ VERSION: str
 """Version of the engine."""
 SOURCES: str
 """Names its sources: others may simulate otherwise, whatever their version says."""
+
+MOST_TEXT_BYTES: int
+"""Most bytes of a text that is read whole."""
 
 class SpecError(Exception):
     """A scenario that cannot be simulated as written.
@@ -232,6 +236,16 @@ def result_tables() -> list[dict[str, Any]]:
 
 def key_lines(text: str) -> dict[str, int]:
     """Line of every key of a TOML text by its path; ``ValueError`` if it is none."""
+
+def read_file(path: str | os.PathLike[str], most: int) -> bytes:
+    """What a file of at most `most` bytes holds, decompressed; ``OSError`` if it cannot be read."""
+
+class OpenFile:
+    """A file that is open for reading, decompressed; ``OSError`` if it cannot be read."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None: ...
+    def read(self, bytes: int) -> bytes:
+        """The next bytes; fewer at the end."""
 
 def expand_hostlist(list: str) -> list[str]:
     """Names of the hosts of a list as Slurm writes it; ``ValueError`` if it is none."""

@@ -155,7 +155,7 @@ def missing_files(scenario: Scenario) -> list[Problem]:
     """What is wrong with the files that a scenario names: those that do not exist."""
     problems = []
     for file in named_files(scenario):
-        if not file.path.exists():
+        if not (file.path.is_file() or file.path.is_dir()):
             found = f'"{file.name}", which is no file ({file.path})'
             allowed = "a file that exists, relative to the scenario"
             problems.append(
@@ -219,8 +219,8 @@ def _digest(file: Path) -> str:
         known = _known.get(path)
         if known is not None and known[0] == stamp:
             return known[1]
-        if file.is_dir():
-            return f"directory {file.name}"
+        if not file.is_file():
+            return f"directory {file.name}" if file.is_dir() else f"no file {file.name}"
         begun = time.time_ns()
         digest = hashlib.sha256()
         with file.open("rb") as opened:

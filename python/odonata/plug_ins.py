@@ -26,6 +26,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from odonata.bounded import read_bytes
 from odonata.errors import PlugInError
 
 #: What can be plugged in.
@@ -105,12 +106,12 @@ def _source_parts(function: Callable[..., Any]) -> Iterator[bytes]:
     top = getattr(sys.modules.get(package), "__file__", None)
     whole = "." in module.__name__ or Path(file).name == "__init__.py"
     if not whole or top is None or Path(top).name != "__init__.py":
-        yield Path(file).read_bytes()
+        yield read_bytes(file)
         return
     root = Path(top).parent
     for path in sorted(root.rglob("*.py")):
         yield path.relative_to(root).as_posix().encode()
-        yield path.read_bytes()
+        yield read_bytes(path)
 
 
 #: Those that programs registered, by kind and name.

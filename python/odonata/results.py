@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
 from odonata.output import CHECKPOINT_FILE, Claim, warn, write_json
 from odonata.scenario import Scenario
@@ -315,7 +315,7 @@ class Result:
                 f"odonata run SCENARIO --resume {directory}"
             )
         try:
-            meta = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+            meta = read_json(directory / RESULT_FILE)
             schema = meta.pop("schema", None)
             if schema != SCHEMA_VERSION:
                 raise OutputError(
@@ -327,7 +327,7 @@ class Result:
                 for name in TABLES
                 if name != "summary"
             }
-            timing = json.loads((directory / TIMING_FILE).read_text(encoding="utf-8"))
+            timing = read_json(directory / TIMING_FILE)
         except FileNotFoundError as error:
             raise OutputError(
                 f"{directory}: not a result directory: {Path(error.filename).name} is missing"
@@ -347,4 +347,4 @@ _LATER_TABLES = ("link_jobs", "link_waits", "arrivals")
 def _read_table(file: Path, name: str) -> pa.Table:
     if name in _LATER_TABLES and not file.exists():
         return TABLES[name].arrow_schema().empty_table()
-    return pq.read_table(file, partitioning=None)
+    return read_parquet(file)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import sys
 from collections.abc import Collection
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+from odonata import bounded
 from odonata._engine import key_lines
 from odonata.errors import Problem, ScenarioError
 
@@ -27,17 +26,11 @@ def read_text(file: str | os.PathLike[str]) -> str:
         ScenarioError: If it cannot be read or is no text.
     """
     name = os.fspath(file)
-    try:
-        # Editors on Windows put a byte order mark at the beginning.
-        return Path(file).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"byte {error.start} is not UTF-8; allowed: a UTF-8 text file"
-        if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-            message = "is text in UTF-16; allowed: a UTF-8 text file. Save it as UTF-8"
-        raise ScenarioError([Problem("", message)], name) from None
-    except OSError as error:
-        message = f"cannot be read: {error.strerror or error}"
-        raise ScenarioError([Problem("", message)], name) from None
+
+    def error(sentence: str) -> ScenarioError:
+        return ScenarioError([Problem("", sentence.removeprefix(f"{name}: "))], name)
+
+    return bounded.read_text(file, error)
 
 
 def parse_toml(text: str, file: str = "") -> dict[str, Any]:

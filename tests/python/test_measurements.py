@@ -153,3 +153,93 @@ def test_the_command_writes_a_table(tmp_path):
         "bytes": b"B",
         **dict.fromkeys(("median_ns", "p10_ns", "p90_ns"), b"ns"),
     }
+
+
+FILES = {
+    "osu.txt": "# OSU MPI Allgather Latency Test v7.3\n# Number of processes: 16\n"
+    "# Size  Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+    "8  4.25  3.00  5.00  1000\n16  4.5  3.00  5.00  1000\n\n2 nodes were used\n",
+    "imb.txt": "# Benchmarking Allreduce \n# #processes = 8 \n"
+    "   #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n  1024 1000 5.5 6.5 6.0\n",
+    "ng_one_one_mpi_stripe1.out": "#size\trtt\n1\t1.5\n1024\t3.0\n",
+    "linear_alltoall_3_16.csv": "#MessageSize Rank0Time(us) Rank1Time(us) Rank2Time(us) \n"
+    "16 4.0 6.0 5.0 \n16 7.0 1.0 2.0\n",
+}
+WRONG = ["nan", "-nan", "inf", "-1", "1e-400", "1e400", "x", "", "9" * 5000, "3.5", "١", "0x10"]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_fields_that_are_no_numbers_are_refused_where_they_are_read(tmp_path, name):
+    """Every field that is read, of every row, with every wrong word: an error of its line."""
+    path = tmp_path / name
+    path.write_text(FILES[name])
+    whole = to_table(read_measurements([path]))
+    lines = FILES[name].splitlines()
+    read = {"osu.txt": (0, 1, 4), "imb.txt": (0, 1, 4)}.get(name)
+    for number, line in enumerate(lines, 1):
+        fields = line.split()
+        if not fields or not fields[0].isdecimal() or "nodes" in line:
+            continue
+        for place in range(len(fields)):
+            for word in WRONG:
+                changed = [*fields]
+                changed[place] = word
+                text = [*lines]
+                text[number - 1] = " ".join(changed)
+                path.write_text("\n".join(text))
+                is_time = place > 0 if read is None else place == 1 + 3 * ("imb" in name)
+                if read and word == "" and place > 0:
+                    # Others move up, and iterations may be missing.
+                    continue
+                if (is_time and word in ("3.5", "1e-400")) or (read and place not in read):
+                    assert to_table(read_measurements([path])).num_rows == whole.num_rows
+                    continue
+                if read and place == 0 and word in ("x", "١"):
+                    # A line that begins with a word is none of the table where others may be.
+                    continue
+                with pytest.raises(MachineError) as error:
+                    read_measurements([path])
+                assert f"{name}: line {number}: found" in str(error.value), (place, word)
+                assert len(str(error.value)) < 300
+
+
+METADATA_ROW = METADATA.splitlines()[1].split(",")
+
+
+@pytest.mark.parametrize("word", WRONG)
+@pytest.mark.parametrize("place", [2, 3, 4])
+def test_rows_of_metadata_that_make_no_sense_are_refused(tmp_path, place, word):
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"}, "")
+    assert len(read_measurements([folder])) == 1
+    changed = [*METADATA_ROW]
+    changed[place] = word
+    (folder / "metadata.csv").write_text(METADATA.splitlines()[0] + "\n" + ",".join(changed))
+    # An unknown collective is left out.
+    with pytest.raises(MachineError, match="holds no meas" if place == 4 else "metadata.csv:2: fo"):
+        read_measurements([folder])
+    (folder / "metadata.csv").write_text(METADATA.splitlines()[0] + "\n" + ",".join(changed[:-1]))
+    with pytest.raises(MachineError, match=r"metadata.csv:2: found 5 cells; allowed: 6"):
+        read_measurements([folder])
+
+
+@pytest.mark.parametrize("column", ["nnodes", "tasks_per_node", "collective_type", "test_id"])
+def test_columns_of_metadata_that_are_missing_are_named(tmp_path, column):
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": "highest\n5\n"})
+    (folder / "metadata.csv").write_text(METADATA.replace(column, "other"))
+    with pytest.raises(MachineError, match=f"has no column {column}"):
+        read_measurements([folder])
+
+
+@pytest.mark.parametrize("word", [word for word in WRONG if word not in ("1e-400", "3.5")])
+def test_times_of_pico_that_are_none_are_refused(tmp_path, word):
+    text = f"lowest,highest\n1,5\n1,{word}\n1,7\nmean,std\n1,nan\n"
+    folder = pico(tmp_path / "data", {"0/16_ring_ompi_int32.csv": text})
+    with pytest.raises(MachineError, match=r"16_ring_ompi_int32.csv: line 3: found the time"):
+        read_measurements([folder])
+    cut = text.replace(f"\n1,{word}\n", "\n1\n")
+    folder = pico(tmp_path / "cut", {"0/16_ring_ompi_int32.csv": cut})
+    with pytest.raises(MachineError, match="line 3: found 1 cells; allowed: 2"):
+        read_measurements([folder])
+    many = {f"0/{'9' * 40}_ring_ompi_int32.csv": "highest\n5\n"}
+    with pytest.raises(MachineError, match="found elements"):
+        read_measurements([pico(tmp_path / "many", many)])

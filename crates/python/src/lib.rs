@@ -6,6 +6,7 @@ mod batch;
 mod cluster;
 mod convert;
 mod errors;
+mod files;
 mod guard;
 
 use pyo3::prelude::*;
@@ -34,6 +35,8 @@ mod _engine {
     use crate::convert::{columns, to_python};
     #[pymodule_export]
     use crate::errors::{CheckpointError, InternalError, SimulationError, SpecError};
+    #[pymodule_export]
+    use crate::files::{OpenFile, read_file};
     use crate::guard::{Callback, computing, computing_apart};
 
     /// Version of the engine.
@@ -43,6 +46,10 @@ mod _engine {
     /// Names its sources: others may simulate otherwise, whatever their version says.
     #[pymodule_export]
     const SOURCES: &str = odonata::SOURCES;
+
+    /// Most bytes of a text that is read whole.
+    #[pymodule_export]
+    const MOST_TEXT_BYTES: u64 = odonata_files::MOST_TEXT_BYTES;
 
     /// Routes between the nodes of jobs, found once for several mappings of them.
     #[pyclass(frozen, module = "odonata._engine")]

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from odonata import _engine
-from odonata.batch.engine import ask
+from odonata.batch.engine import ask, to_json
+from odonata.bounded import read_parquet
 from odonata.columns import column_of, labelled, numbers_of
 from odonata.errors import JobLogError, OutputError
 from odonata.output import check_new_file, new_file
@@ -164,7 +165,7 @@ class JobLog:
             "arrivals_factor": arrivals_factor,
             "run_times_factor": run_times_factor,
         }
-        return JobLog(ask(self._handle.scaled, json.dumps(spec)))
+        return JobLog(ask(self._handle.scaled, to_json(spec)))
 
     def selected(
         self, *, first: int | None = None, from_s: int | None = None, until_s: int | None = None
@@ -256,7 +257,7 @@ def read_job_log(
         "columns": None if columns is None else list(columns),
         "separator": separator,
     }
-    return JobLog(ask(_engine.JobLog.read, str(path), json.dumps(spec)))
+    return JobLog(ask(_engine.JobLog.read, str(path), to_json(spec)))
 
 
 def generate_job_log(
@@ -291,10 +292,13 @@ def generate_job_log(
         "request_factor": request_factor,
         "seed": seed,
     }
-    return JobLog(ask(_engine.JobLog.generate, json.dumps(spec)))
+    return JobLog(ask(_engine.JobLog.generate, to_json(spec)))
 
 
 def _is_parquet(path: Path) -> bool:
+    # What a pipe gives can be read only once.
+    if not path.is_file():
+        return False
     try:
         with path.open("rb") as file:
             return file.read(4) == b"PAR1"
@@ -306,7 +310,7 @@ def _read_parquet(
     path: Path, machine_nodes: int | None, unit: str | None, processors_per_node: int | None
 ) -> JobLog:
     try:
-        table = pq.read_table(path, partitioning=None)
+        table = read_parquet(path)
     except (OSError, pa.ArrowException) as error:
         raise JobLogError(f"{path}: cannot be read: {error}") from error
     if "schedule" in table.column_names:

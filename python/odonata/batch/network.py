@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odonata.batch.options import OptionError
+from odonata.bounded import csv_rows, read_text
 from odonata.errors import JobLogError
+from odonata.numbers import finite
 
 if TYPE_CHECKING:
     from odonata.scenario import Scenario
@@ -128,7 +128,7 @@ def _share(text: str) -> float:
         ValueError: If it is neither.
     """
     text = text.strip()
-    return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    return finite(text[:-1]) / 100 if text.endswith("%") else finite(text)
 
 
 @dataclass(frozen=True)
@@ -229,27 +229,24 @@ class SpeedUps(Network):
             JobLogError: If it is none.
         """
         speed_ups: dict[str, dict[int, float]] = {}
-        try:
-            with Path(path).open(newline="", encoding="utf-8") as file:
-                rows = csv.DictReader(file)
-                wanted = ("traffic", "nodes", "speed_up")
-                missing = [name for name in wanted if name not in (rows.fieldnames or ())]
-                if missing:
-                    raise JobLogError(
-                        f"{path}: found no column {', '.join(missing)}; allowed: a CSV file with "
-                        "the columns traffic, nodes, speed_up"
-                    )
-                for row in rows:
-                    try:
-                        nodes, gain = int(row["nodes"]), _share(row["speed_up"])
-                    except (TypeError, ValueError):
-                        raise JobLogError(
-                            f"{path}, line {rows.line_num}: found {row['nodes']} nodes, speed-up "
-                            f"{row['speed_up']}; allowed: a whole number and a share such as 0.32"
-                        ) from None
-                    speed_ups.setdefault(row["traffic"], {})[nodes] = gain
-        except (OSError, UnicodeDecodeError) as error:
-            raise JobLogError(f"{path}: {error}") from None
+        rows = csv_rows(read_text(path, JobLogError), str(path), JobLogError)
+        _, header = next(rows, (1, []))
+        wanted = ("traffic", "nodes", "speed_up")
+        if missing := [name for name in wanted if name not in header]:
+            raise JobLogError(
+                f"{path}: found no column {', '.join(missing)}; allowed: a CSV file with the "
+                "columns traffic, nodes, speed_up"
+            )
+        columns = [header.index(name) for name in wanted]
+        for line, row in rows:
+            traffic, nodes, gain = (row[at] if at < len(row) else "" for at in columns)
+            try:
+                speed_ups.setdefault(traffic, {})[int(nodes)] = _share(gain)
+            except ValueError:
+                raise JobLogError(
+                    f"{path}, line {line}: found {nodes:.40} nodes, speed-up {gain:.40}; allowed: "
+                    "a whole number and a share such as 0.32"
+                ) from None
         return cls(speed_ups=speed_ups, **others)
 
     def level(self) -> dict[str, Any]:

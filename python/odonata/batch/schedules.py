@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from odonata.batch.engine import ask
+from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
 from odonata.batch.options import (
     Multifactor,
@@ -26,6 +25,7 @@ from odonata.batch.options import (
     seconds,
     windows_for_engine,
 )
+from odonata.bounded import read_json, read_parquet
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
 from odonata.output import Claim, reading, warn, write_json
@@ -226,7 +226,7 @@ def schedule(
     with following(
         progress, lambda console: JobsBar(console, "Scheduling"), "Scheduling"
     ) as report:
-        raw = ask(log.engine.schedule, json.dumps(spec), report)
+        raw = ask(log.engine.schedule, to_json(spec), report)
     if isinstance(order, str) and is_known("order", order):
         spec["order"] = {"kind": order, "source": find("order", order).source}
     return Schedule(name or default, spec["nodes"], spec, raw)
@@ -302,7 +302,7 @@ def recorded_schedule(
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
     }
-    raw = ask(log.engine.recorded, json.dumps(spec))
+    raw = ask(log.engine.recorded, to_json(spec))
     return Schedule("recorded", spec["nodes"], {}, raw)
 
 
@@ -375,8 +375,7 @@ def load_outcomes(directory: Path) -> list[Outcome]:
     """
     with reading(directory):
         summaries, costs, report = (
-            json.loads((directory / name).read_text(encoding="utf-8"))
-            for name in ("summary.json", "timing.json", "result.json")
+            read_json(directory / name) for name in ("summary.json", "timing.json", "result.json")
         )
         unit = report.get("unit", "nodes")
         return [Outcome(name, summaries[name], costs[name], unit) for name in summaries]
@@ -397,12 +396,10 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
     directory = Path(directory)
     with reading(directory):
         summaries, costs, report = (
-            json.loads((directory / name).read_text(encoding="utf-8"))
-            for name in ("summary.json", "timing.json", "result.json")
+            read_json(directory / name) for name in ("summary.json", "timing.json", "result.json")
         )
         tables = {
-            name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
-            for name in ("jobs", "occupancy")
+            name: read_parquet(directory / f"{name}.parquet") for name in ("jobs", "occupancy")
         }
         found = []
         for name, options in report["schedules"].items():

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from odonata.cli.numeric import Number
 from odonata.errors import ClusterError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -18,7 +18,7 @@ def timeout_option(command: Command) -> Command:
     """Adds ``--timeout``."""
     return click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Number(above=True),
         default=30.0,
         show_default=True,
         metavar="SECONDS",
@@ -68,12 +68,9 @@ def read_text(path: Path) -> str:
     Raises:
         ClusterError: If it cannot be read.
     """
-    if str(path) == "-":
-        return sys.stdin.read()
-    try:
-        return path.read_bytes().decode(errors="replace")
-    except OSError as error:
-        raise ClusterError(f"{path}: cannot be read: {error.strerror}") from error
+    from odonata import bounded
+
+    return bounded.read_text(path, ClusterError, errors="replace")
 
 
 def sizes(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.cluster_options import read_text, span, squeue_option, timeout_option
+from odonata.cli.numeric import Whole
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 from odonata.errors import ClusterError
+from odonata.numbers import finite
 
 if TYPE_CHECKING:
     from odonata.cluster.nodes import Topology
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 @squeue_option
 @click.option(
     "--nodes",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     metavar="N",
     help="Nodes of the cluster, whatever their state.  [default: asks Slurm, or as --sinfo says]",
 )
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--at-least",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     default=2,
     show_default=True,
     metavar="N",
@@ -211,10 +212,10 @@ def _read_communication(path: Path) -> dict[str, float]:
             continue
         job, _, value = line.partition(",")
         try:
-            weight = float(value)
+            weight = finite(value)
         except ValueError:
-            weight = math.nan
-        if not (0 <= weight < math.inf) or not job.strip():
+            weight = -1.0
+        if weight < 0 or not job.strip():
             raise ClusterError(
                 f"{path}: line {number}: found {line[:60]!r}; allowed: JOBID,NUMBER, such as 17,0.3"
             )

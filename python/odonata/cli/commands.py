@@ -140,7 +140,7 @@ def explain(error: BaseException) -> ExitCode:
         say("Error", f"{what} cannot be written: {reason(error)}")
         return ExitCode.OUTPUT
     if isinstance(error, MemoryError):
-        say("Error", "not enough memory on this machine for a network of this size")
+        say("Error", "not enough memory on this machine for what the command reads or simulates")
         return ExitCode.SIMULATION
     say(
         "Internal error",

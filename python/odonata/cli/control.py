@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
 from odonata.errors import ControlError, DeviceError
+from odonata.numbers import finite
 
 if TYPE_CHECKING:
     from odonata.control import Controller, Outcome, Plant
@@ -18,7 +20,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _wait = click.option(
     "--wait",
-    type=click.FloatRange(min=0),
+    type=Number(),
     default=30.0,
     show_default=True,
     metavar="SECONDS",
@@ -82,7 +84,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
 @_plant_argument
 @click.option(
     "--job",
-    type=click.IntRange(min=1),
+    type=Whole(1),
     required=True,
     metavar="JOBID",
     help=("The job that gets the circuits."),
@@ -149,7 +151,7 @@ def set_(
 
 @control.command(name="give-back")
 @_plant_argument
-@click.argument("job", type=click.IntRange(min=1), required=False)
+@click.argument("job", type=Whole(1), required=False)
 @click.option(
     "--ended", is_flag=True, help=("Take back the circuits of all jobs that Slurm no longer knows.")
 )
@@ -313,11 +315,9 @@ def _hosts(given: str) -> list[str]:
 
 def _rows(file: Path, form: str) -> Iterator[tuple[list[str], str]]:
     """The three words of every line, and where they stand."""
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ControlError(f"{file}: cannot be read: {error}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
+    from odonata.bounded import read_text
+
+    for number, line in enumerate(read_text(file, ControlError).splitlines(), start=1):
         words = line.split("#")[0].split()
         where = f"{file}, line {number}"
         if words and len(words) != 3:
@@ -334,7 +334,7 @@ def _whole(word: str, where: str) -> int:
 
 def _amount(word: str, where: str) -> float:
     try:
-        amount = float(word)
+        amount = finite(word)
     except ValueError:
         amount = -1.0
     if not 0 <= amount < 2.0**63:

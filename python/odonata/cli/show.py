@@ -140,13 +140,15 @@ def _study(directory: Path, as_json: bool) -> None:
 
 
 def _longtail(directory: Path, as_json: bool) -> None:
-    import csv
-
+    from odonata.bounded import csv_rows, read_text
+    from odonata.errors import OutputError
     from odonata.output import reading
     from odonata.study.longtail import FINDINGS_FILE
 
-    with reading(directory), (directory / FINDINGS_FILE).open(encoding="utf-8", newline="") as file:
-        findings = list(csv.DictReader(file))
+    with reading(directory):
+        file = directory / FINDINGS_FILE
+        (_, header), *rows = csv_rows(read_text(file), str(file), OutputError)
+        findings = [dict(zip(header, row, strict=True)) for _, row in rows]
         lines = [f"{one['verdict']:14} {one['claim']}; ours {one['ours']}" for one in findings]
     if as_json:
         print_json({"directory": str(directory), "findings": findings})

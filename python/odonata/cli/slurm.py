@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from odonata.cli.log import log_options, print_report, read_log
+from odonata.cli.numeric import Number
 from odonata.cli.shared import (
     debug_option,
     json_option,
@@ -46,7 +47,7 @@ from odonata.cli.shared import (
 )
 @click.option(
     "--test-time",
-    type=click.FloatRange(min=0),
+    type=Number(),
     default=0.0,
     metavar="SECONDS",
     help="Time that backfill takes to test one job: sdiag's mean cycle divided by its mean depth.",

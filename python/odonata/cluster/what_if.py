@@ -9,7 +9,6 @@ run is given, or follows from what they do to each other on a network
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
@@ -23,6 +22,7 @@ from typing import Any
 
 from odonata._engine import ClusterPlacement
 from odonata.batch.network import SharedLinks
+from odonata.bounded import csv_rows
 from odonata.cluster import constraints
 from odonata.cluster.jobs import Job
 from odonata.cluster.model import Machine, number
@@ -30,6 +30,7 @@ from odonata.cluster.nodes import Topology
 from odonata.cluster.placing import Rules, Wiring
 from odonata.cluster.running import ClusterNetwork, Placed, RunningJobs, follow
 from odonata.errors import ClusterError
+from odonata.numbers import finite
 
 #: Least run time in bounded slowdowns, seconds.
 TAU_S = 10.0
@@ -108,9 +109,9 @@ def read_run_times(text: str, source: str) -> dict[str, float]:
         ClusterError: If a line is none.
     """
     found: dict[str, float] = {}
-    for line, row in enumerate(csv.reader(text.splitlines()), 1):
+    for line, row in csv_rows(text, source, ClusterError):
         try:
-            found[row[0].strip()] = float(row[1])
+            found[row[0].strip()] = finite(row[1])
         except (ValueError, IndexError):
             if line > 1:
                 raise ClusterError(

@@ -13,6 +13,7 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from odonata import _engine
+from odonata.bounded import read_bytes
 from odonata.errors import OutputError
 from odonata.html.parts import Chart, Part, Section
 from odonata.kinds import kind_of
@@ -190,7 +191,7 @@ def _licence() -> str:
 
 def picture(file: Path, label: str) -> str:
     """A picture within the page."""
-    content = base64.b64encode(file.read_bytes()).decode()
+    content = base64.b64encode(read_bytes(file)).decode()
     return (
         f'<figure><img alt="{escape(label)}" src="data:image/png;base64,{content}">'
         f"<figcaption>{escape(label)}</figcaption></figure>"

@@ -13,6 +13,7 @@ import pyarrow as pa
 from bokeh.models import ColumnDataSource, HoverTool, LegendItem, LinearColorMapper
 
 from odonata import display
+from odonata.bounded import read_text
 from odonata.columns import codes, column_of, labels, numbers
 from odonata.errors import OutputError
 from odonata.files import named_files
@@ -648,7 +649,7 @@ def _reproducible(result: Result, directory: Path) -> Part:
         ),
     ]
     if file.exists():
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
         content.append(
             f'<div class="scenario"><button type="button" class="copy">Copy</button>'
             f"{source(text)}</div>"

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import display
+from odonata.bounded import read_text
 from odonata.html import charts
 from odonata.html.page import picture
 from odonata.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
@@ -217,6 +218,6 @@ def _reproducible(directory: Path) -> Part:
     content = [paragraph(f"Save both files beside each other, then: odonata study {STUDY_FILE}")]
     for name in (STUDY_FILE, BASE_FILE):
         if (directory / name).exists():
-            text = (directory / name).read_text(encoding="utf-8")
+            text = read_text(directory / name)
             content.append(folded(name, source(text)))
     return Part("Study, and how to repeat it", content)

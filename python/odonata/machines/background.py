@@ -7,7 +7,6 @@ measured collectives.
 
 from __future__ import annotations
 
-import tarfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from odonata import _engine
+from odonata.bounded import is_archive, members, read_text
 from odonata.errors import MachineError
 from odonata.machines.machine import Background
 
@@ -90,31 +90,22 @@ def read_jobs(path: Path, known: dict[str, int]) -> list[list[int]]:
 
 def _lists(path: Path) -> Iterator[list[str]]:
     """Hosts of each job."""
-    try:
-        if path.is_dir():
-            texts = {file.stem: file.read_text("utf-8") for file in sorted(path.glob("*.txt"))}
-        elif tarfile.is_tarfile(path):
-            texts = dict(_of_archive(path))
-        else:
-            yield from _by_line(path)
-            return
-    except (OSError, UnicodeDecodeError, tarfile.TarError, EOFError) as error:
-        raise MachineError(f"{path} cannot be read: {error}") from None
+    if path.is_dir():
+        texts = {file.stem: read_text(file, MachineError) for file in sorted(path.glob("*.txt"))}
+    elif path.is_file() and is_archive(path, MachineError):
+        texts = {
+            Path(name).stem: content.decode("utf-8", "replace")
+            for name, content in members(path, lambda name: name.endswith(".txt"), MachineError)
+        }
+    else:
+        yield from _by_line(path)
+        return
     for name in sorted(texts, key=lambda name: (int(name) if name.isdecimal() else 0, name)):
         yield texts[name].split()
 
 
-def _of_archive(path: Path) -> Iterator[tuple[str, str]]:
-    with tarfile.open(path) as archive:
-        for member in archive:
-            stream = archive.extractfile(member) if member.isfile() else None
-            name = Path(member.name)
-            if stream is not None and name.suffix == ".txt" and not name.name.startswith("._"):
-                yield name.stem, stream.read().decode("utf-8", "replace")
-
-
 def _by_line(path: Path) -> Iterator[list[str]]:
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+    for number, line in enumerate(read_text(path, MachineError).splitlines(), 1):
         text = line.split("#")[0].strip()
         if not text or text == "(null)":
             continue

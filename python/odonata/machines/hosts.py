@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from odonata import _engine
+from odonata.bounded import read_text
 from odonata.errors import MachineError
 from odonata.machines.machine import HostRange
 from odonata.scenario import Scenario
@@ -59,7 +59,7 @@ def _ranges(scenario: Scenario) -> Iterable[tuple[str, str, int]]:
             yield f"{file}: machine.hosts[{position}]", entry.names, entry.first_node
         return
     path = scenario.directory / machine.hosts_file
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(read_text(path, MachineError).splitlines(), 1):
         words = line.split("#")[0].split()
         if not words:
             continue
@@ -71,13 +71,6 @@ def _ranges(scenario: Scenario) -> Iterable[tuple[str, str, int]]:
         yield f"{path}:{number}", words[0], int(words[1])
 
 
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MachineError(f"{path} cannot be read: {error}") from None
-
-
 def read_hosts(file: str | os.PathLike[str]) -> list[str]:
     """Names of hosts from a file: one in a line, in the order of the ranks.
 
@@ -87,7 +80,7 @@ def read_hosts(file: str | os.PathLike[str]) -> list[str]:
         MachineError: If the file cannot be read, or holds no names or other things.
     """
     names = []
-    for number, line in enumerate(_lines(Path(file)), 1):
+    for number, line in enumerate(read_text(file, MachineError).splitlines(), 1):
         words = line.split("#")[0].split()
         if len(words) > 1:
             raise MachineError(f'{file}:{number}: found "{line.strip()}"; allowed: one host')

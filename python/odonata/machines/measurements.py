@@ -7,12 +7,9 @@ Intel MPI Benchmarks print, and what Netgauge (Hoefler, Mehlan, Lumsdaine, Rehm 
 
 from __future__ import annotations
 
-import csv
-import io
-import lzma
+import math
 import os
 import re
-import tarfile
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from odonata.bounded import csv_rows, members, read_text
 from odonata.errors import MachineError
 from odonata.machines.names import OPERATIONS, measured_name
 
@@ -27,12 +25,14 @@ from odonata.machines.names import OPERATIONS, measured_name
 _ELEMENTS = {"int8": 1, "char": 1, "int32": 4, "int": 4, "float": 4, "int64": 8, "double": 8}
 
 #: Ends of the names of archives.
-_ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2")
+_ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".tar.zst")
 
 #: What Open MPI and its descendants print of an algorithm's name that they do not know.
 _REFUSED = b"invalid-value-enum"
-_SERIES = re.compile(r"(?P<count>\d+)_(?P<algorithm>.+)_(?P<type>[a-z]+\d*)\.csv")
-_NUMBER = re.compile(r"\d+(\.\d*)?([eE][+-]?\d+)?")
+_SERIES = re.compile(r"(?P<count>[0-9]+)_(?P<algorithm>.+)_(?P<type>[a-z]+[0-9]*)\.csv")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
+#: Largest number of bytes, ranks and iterations, and time in the unit of a file.
+_MOST, _LONGEST = 10**15, 1e15
 
 
 @dataclass(frozen=True)
@@ -175,23 +175,17 @@ def _of_file(path: Path) -> Iterator[Measurement]:
         text = _text(path)
         yield from _netgauge_calls(text, path) if path.suffix == ".csv" else _printed(text, path)
         return
-    try:
-        with tarfile.open(path) as archive:
-            files: dict[str, str] = {}
-            printed: dict[str, str] = {}
-            refused: set[str] = set()
-            for member in archive:
-                # Files that a Mac adds beside each one begin with "._".
-                if member.isfile() and not Path(member.name).name.startswith("._"):
-                    stream = archive.extractfile(member)
-                    if stream is not None and member.name.endswith(".err"):
-                        if _REFUSED in stream.read():
-                            refused.add(member.name.removesuffix(".err") + ".csv")
-                    elif stream is not None and member.name.endswith((".csv", ".out")):
-                        into = files if member.name.endswith(".csv") else printed
-                        into[member.name] = stream.read().decode("utf-8", "replace")
-    except (OSError, tarfile.TarError, EOFError, lzma.LZMAError) as error:
-        raise MachineError(f"{path} cannot be read: {error}") from None
+    files: dict[str, str] = {}
+    printed: dict[str, str] = {}
+    refused: set[str] = set()
+    ends = (".csv", ".out", ".err")
+    for name, content in members(path, lambda name: name.endswith(ends), MachineError):
+        if name.endswith(".err"):
+            if _REFUSED in content:
+                refused.add(name.removesuffix(".err") + ".csv")
+        else:
+            into = files if name.endswith(".csv") else printed
+            into[name] = content.decode("utf-8", "replace")
     calls = {name: text for name, text in files.items() if text.startswith(_OF_NETGAUGE)}
     for name, text in calls.items():
         yield from _netgauge_calls(text, path / name)
@@ -207,14 +201,31 @@ def _of_file(path: Path) -> Iterator[Measurement]:
 
 
 def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise MachineError(f"{path} cannot be read: {error}") from None
+    return read_text(path, MachineError, errors="replace")
+
+
+def _whole(text: str, where: str, what: str, least: int = 0) -> int:
+    """A whole number of a file, of which `where` names the place."""
+    sound = text.isascii() and text.isdecimal() and len(text) <= len(str(_MOST))
+    if not sound or not least <= int(text) <= _MOST:
+        allowed = f"a whole number from {least} to {_MOST:,}"
+        raise MachineError(f'{where}: found {what} "{text:.40}"; allowed: {allowed}')
+    return int(text)
+
+
+def _time(text: str, where: str) -> float:
+    """A time of a file, in its unit."""
+    if not _NUMBER.fullmatch(text) or not float(text) <= _LONGEST:
+        raise MachineError(
+            f'{where}: found the time "{text:.40}"; allowed: numbers from 0 to {_LONGEST:,.0f}'
+        )
+    return float(text)
 
 
 # --- PICO ---------------------------------------------------------------------------------
 
+#: What is read of ``metadata.csv``.
+_COLUMNS = ("timestamp", "test_id", "collective_type", "nnodes", "tasks_per_node")
 _Tests = Mapping[tuple[str, str], Mapping[str, str]]
 
 
@@ -223,11 +234,19 @@ def _metadata(folder: Path) -> _Tests:
     path = folder / "metadata.csv"
     if not path.is_file():
         return {}
-    rows = csv.DictReader(io.StringIO(_text(path)))
-    try:
-        return {(row["timestamp"], row["test_id"]): row for row in rows}
-    except KeyError as error:
-        raise MachineError(f"{path}: has no column {error}") from None
+    rows = csv_rows(_text(path), str(path), MachineError)
+    _, header = next(rows, (1, []))
+    if missing := [name for name in _COLUMNS if name not in header]:
+        raise MachineError(f"{path}: has no column {', '.join(missing)}")
+    found = {}
+    for line, cells in rows:
+        if len(cells) != len(header):
+            raise MachineError(
+                f"{path}:{line}: found {len(cells)} cells; allowed: {len(header)}, as in the header"
+            )
+        row = dict(zip(header, cells, strict=True))
+        found[row["timestamp"], row["test_id"]] = {**row, "where": f"{path}:{line}"}
+    return found
 
 
 def _pico(
@@ -264,9 +283,12 @@ def _pico(
         if times.size == 0:
             continue
         ranks_hosts = hosts.get(str(run), ())
-        nodes = int(np.prod([int(part) for part in row["nnodes"].split("x")]))
+        where = row["where"]
+        parts = row["nnodes"].split("x")
+        nodes = math.prod(_whole(part, where, "nnodes", least=1) for part in parts)
         # Allocations with several ranks on a node list each host as often.
-        ranks = len(ranks_hosts) or nodes * int(row["tasks_per_node"])
+        per_node = _whole(row["tasks_per_node"], where, "tasks_per_node", least=1)
+        ranks = len(ranks_hosts) or _whole(str(nodes * per_node), where, "ranks")
         distinct = tuple(dict.fromkeys(ranks_hosts))
         meaning = measured_name(operation, series["algorithm"])
         yield Measurement(
@@ -277,7 +299,7 @@ def _pico(
             # A library that does not know the name goes on with its own choice.
             algorithm="auto" if name in refused else meaning.algorithm,
             library=meaning.library,
-            bytes=int(series["count"]) * element,
+            bytes=_whole(series["count"], f"{source}: {name}", "elements") * element,
             ranks=ranks,
             per_node=ranks // (len(distinct) or nodes),
             iterations=int(times.size),
@@ -290,12 +312,14 @@ def _pico(
         )
 
 
-def _in_order(name: str) -> tuple[str, str, int]:
+def _in_order(name: str) -> tuple[str, str, tuple[int, str]]:
     path = Path(name)
     series = _SERIES.fullmatch(path.name)
     if series is None:
-        return str(path.parent), path.name, 0
-    return str(path.parent), series["algorithm"], int(series["count"])
+        return str(path.parent), path.name, (0, "")
+    # By size: shorter numbers first.
+    count = series["count"].lstrip("0")
+    return str(path.parent), series["algorithm"], (len(count), count)
 
 
 def _allocation(text: str) -> tuple[str, ...]:
@@ -303,23 +327,34 @@ def _allocation(text: str) -> tuple[str, ...]:
     rows = []
     for line in text.replace("\0", "").splitlines():
         parts = line.strip().split(",")
-        if len(parts) >= 2 and parts[0].strip().isdecimal():
+        if len(parts) >= 2 and re.fullmatch(r"\s*[0-9]{1,9}\s*", parts[0]):
             rows.append((int(parts[0]), parts[1].strip().split(".")[0]))
     return tuple(host for _, host in sorted(rows))
 
 
+#: How it begins: with a word that is none of those that stand for a number.
+_SUMMARY = re.compile(r"\s*(?!(nan|inf|infinity)\b)[A-Za-z]", re.IGNORECASE)
+
+
 def _iterations(text: str, where: str) -> np.ndarray:
-    """Times of all iterations in ns: the slowest rank's. Summaries behind them do not count."""
+    """Times of all iterations in ns: the slowest rank's. A summary behind them does not count."""
     lines = text.splitlines()
     header = lines[0].split(",") if lines else []
     if "highest" not in header:
-        raise MachineError(f'{where}: found columns {", ".join(header)}; allowed: one, "highest"')
+        found = ", ".join(header)
+        raise MachineError(f'{where}: found columns {found:.200}; allowed: one, "highest"')
     column = header.index("highest")
     times = []
-    for line in lines[1:]:
+    for number, line in enumerate(lines[1:], 2):
         cells = line.split(",")
-        if len(cells) == len(header) and _NUMBER.fullmatch(cells[column].strip()):
-            times.append(float(cells[column]))
+        if _SUMMARY.match(line):
+            break
+        if not line.strip():
+            continue
+        here = f"{where}: line {number}"
+        if len(cells) != len(header):
+            raise MachineError(f"{here}: found {len(cells)} cells; allowed: {len(header)}")
+        times.append(_time(cells[column].strip(), here))
     return np.array(times)
 
 
@@ -339,7 +374,9 @@ _OSU_NAMES = {
     "reduce_scatter": "reduce-scatter",
 }
 _IMB = re.compile(r"#\s*Benchmarking\s+(?P<name>\w+)")
-_RANKS = re.compile(r"#\s*#?processes\s*=\s*(\d+)|#\s*Number of (?:processes|ranks)\s*[:=]\s*(\d+)")
+_RANKS = re.compile(r"#\s*(?:#?processes\s*=|Number of (?:processes|ranks)\s*[:=])\s*(\S+)")
+#: How rows of their tables begin, damaged ones too.
+_ROW = re.compile(r"[+-]?\.?[0-9]|[+-]?(nan|inf|infinity)$", re.IGNORECASE)
 #: Operations whose printed size is that of one block: the vector of a rank has one per rank.
 _BY_BLOCK = ("allgather", "alltoall", "gather", "scatter")
 
@@ -348,23 +385,31 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
     if text.startswith(_OF_NETGAUGE_ONE):
         yield from _netgauge_one(text, path)
         return
-    operation, columns, ranks, benchmark = None, None, 0, ""
-    for line in text.splitlines():
+    operation, columns, ranks, benchmark, rows = None, None, 0, "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"{path}: line {number}"
         osu, imb, counted = _OSU.search(line), _IMB.search(line), _RANKS.search(line)
         if osu:
             operation, benchmark = _OSU_NAMES.get(osu["name"].lower()), "osu"
-            columns = {"size": 0, "mean": 1, "iterations": 4}
+            columns, rows = {"size": 0, "mean": 1, "iterations": 4}, 0
         elif imb:
             operation, benchmark = OPERATIONS.get(imb["name"].lower()), "imb"
-            columns = {"size": 0, "iterations": 1, "mean": 4}
+            columns, rows = {"size": 0, "iterations": 1, "mean": 4}, 0
         if counted:
-            ranks = int(counted[1] or counted[2])
+            ranks = _whole(counted[1], where, "processes", least=1)
         cells = line.split()
-        if operation is None or columns is None or not cells or not cells[0].isdecimal():
+        if not cells and rows:
+            # The table has ended; other numbers may come.
+            columns = None
+        if operation is None or columns is None or not cells or not _ROW.match(cells[0]):
             continue
-        if len(cells) <= columns["mean"] or not _NUMBER.fullmatch(cells[columns["mean"]]):
-            continue
-        size = int(cells[0])
+        rows += 1
+        size = _whole(cells[0], where, "bytes")
+        if len(cells) <= columns["mean"]:
+            raise MachineError(
+                f"{where}: found {len(cells)} cells; allowed: {columns['mean'] + 1} and more, "
+                "among them the mean time"
+            )
         if size == 0:
             continue
         if not ranks:
@@ -373,6 +418,7 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
                 '"# Number of processes: 64" before the times'
             )
         more = columns["iterations"]
+        whole = size * ranks if operation in _BY_BLOCK else size
         yield Measurement(
             source=path.name,
             test=benchmark,
@@ -380,11 +426,11 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
             name="default",
             algorithm="auto",
             library="",
-            bytes=size * ranks if operation in _BY_BLOCK else size,
+            bytes=_whole(str(whole), where, "bytes of all ranks"),
             ranks=ranks,
             per_node=0,
-            iterations=int(cells[more]) if len(cells) > more and cells[more].isdecimal() else 0,
-            median_ns=float(cells[columns["mean"]]) * 1_000,
+            iterations=_whole(cells[more], where, "iterations") if len(cells) > more else 0,
+            median_ns=_time(cells[columns["mean"]], where) * 1_000,
             p10_ns=float("nan"),
             p90_ns=float("nan"),
             statistic="mean",
@@ -415,11 +461,7 @@ def _netgauge_one(text: str, path: Path) -> Iterator[Measurement]:
     file's name says that there were several at a time, in stripes, both ways or over TCP or UDP.
     """
     algorithm = None if _NETGAUGE_OTHERS.search(path.stem) else "linear"
-    times: dict[int, list[float]] = {}
-    for line in text.splitlines()[1:]:
-        cells = line.split()
-        if len(cells) == 2 and cells[0].isdecimal() and _NUMBER.fullmatch(cells[1]):
-            times.setdefault(int(cells[0]), []).append(float(cells[1]) * 1_000)
+    times = _netgauge_times(text, 2, path)
     for size, found in sorted(times.items()):
         yield _netgauge(path, "broadcast", algorithm, size, 2, np.array(found))
 
@@ -436,17 +478,29 @@ def _netgauge_calls(text: str, path: Path) -> Iterator[Measurement]:
             f'"{_OF_NETGAUGE} …", of the name of {allowed}'
         )
     operation, algorithm = _NETGAUGE[name]
-    times: dict[int, list[float]] = {}
-    for line in lines[1:]:
-        cells = line.split()
-        if len(cells) == ranks + 1 and all(_NUMBER.fullmatch(cell) for cell in cells):
-            slowest = max(float(cell) for cell in cells[1:])
-            times.setdefault(int(cells[0]), []).append(slowest * 1_000)
+    times = _netgauge_times(text, ranks + 1, path)
     if operation not in OPERATIONS.values():
         return
     for size, found in sorted(times.items()):
         whole = size * ranks if operation in _BY_BLOCK else size
+        _whole(str(whole), str(path), "bytes of all ranks")
         yield _netgauge(path, operation, algorithm, whole, ranks, np.array(found))
+
+
+def _netgauge_times(text: str, cells: int, path: Path) -> dict[int, list[float]]:
+    """By size, the slowest time of each line in ns; remarks begin with a #."""
+    times: dict[int, list[float]] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        found = line.split()
+        if not found or found[0].startswith("#"):
+            continue
+        where = f"{path}: line {number}"
+        if len(found) != cells:
+            raise MachineError(f"{where}: found {len(found)} cells; allowed: {cells}")
+        size = _whole(found[0], where, "bytes")
+        slowest = max(_time(cell, where) for cell in found[1:])
+        times.setdefault(size, []).append(slowest * 1_000)
+    return times
 
 
 def _netgauge(

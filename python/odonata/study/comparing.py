@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 
 from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
+from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
 from odonata.kinds import kind_of
 from odonata.output import Claim, picture, reading, warn, write_json
@@ -217,8 +217,8 @@ def load(directory: Path) -> tuple[dict[str, Any], pa.Table]:
         OutputError: If it cannot be read.
     """
     with reading(directory):
-        content = json.loads((directory / CONTENT_FILE).read_text(encoding="utf-8"))
-        return content, pq.read_table(directory / TABLE_FILE, partitioning=None)
+        content = read_json(directory / CONTENT_FILE)
+        return content, read_parquet(directory / TABLE_FILE)
 
 
 def compare(*directories: str | os.PathLike[str]) -> Comparison:
@@ -277,8 +277,8 @@ def _read(directory: Path, label: str) -> list[Compared]:
     summaries = {}
     for run in runs:
         try:
-            meta = json.loads((run / RESULT_FILE).read_text(encoding="utf-8"))
-            summary = json.loads((run / SUMMARY_FILE).read_text(encoding="utf-8"))
+            meta = read_json(run / RESULT_FILE)
+            summary = read_json(run / SUMMARY_FILE)
             if meta["schema"] != SCHEMA_VERSION:
                 raise OutputError(
                     f"{run}: written in format {meta['schema']}; this version of Odonata reads "

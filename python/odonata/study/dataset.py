@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from odonata.bounded import read_parquet
 from odonata.errors import OutputError
 from odonata.output import reason
 from odonata.study.file import StudyFile
@@ -144,7 +145,7 @@ def read_dataset(directory: Path) -> pa.Table:
     """
     file = directory / DATASET_FILE
     try:
-        return pq.read_table(file, partitioning=None)
+        return read_parquet(file)
     except FileNotFoundError:
         raise OutputError(f"{directory}: holds no {DATASET_FILE}; run the study there") from None
     except (OSError, pa.ArrowException) as error:

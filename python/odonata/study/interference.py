@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
 from odonata.output import Claim, reading, warn, write_json
 from odonata.plots.waits import wait_rows
@@ -502,10 +502,10 @@ def load(directory: Path) -> Interference:
     """
     with reading(directory):
         tables = {
-            name: pq.read_table(directory / f"{name}.parquet", partitioning=None)
+            name: read_parquet(directory / f"{name}.parquet")
             for name in ("slowdowns", "matrix", "latencies", "waits")
         }
-        report = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))["target"]
+        report = read_json(directory / RESULT_FILE)["target"]
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     names = scenario.job_names()
     target = names.index(report) if report in names else None

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from odonata.bounded import read_parquet
 from odonata.output import Claim, reading
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
@@ -102,7 +103,7 @@ def load(directory: Path) -> tuple[Scenario, pa.Table]:
         ScenarioError: If its scenario has been changed into none.
     """
     with reading(directory):
-        table = pq.read_table(directory / TABLE_FILE, partitioning=None)
+        table = read_parquet(directory / TABLE_FILE)
     return Scenario.from_file(directory / SCENARIO_FILE), table
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -15,6 +14,7 @@ import pyarrow.parquet as pq
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
 from odonata.output import Claim, picture, reading, warn, write_json
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
@@ -249,9 +249,9 @@ def load(directory: Path) -> Saturation:
         OutputError: If it cannot be read.
     """
     with reading(directory):
-        saved = json.loads((directory / RESULT_FILE).read_text(encoding="utf-8"))
+        saved = read_json(directory / RESULT_FILE)
         points = []
-        for row in pq.read_table(directory / "saturation.parquet", partitioning=None).to_pylist():
+        for row in read_parquet(directory / "saturation.parquet").to_pylist():
             row.pop("saturated")
             points.append(LoadPoint(**{k: math.nan if v is None else v for k, v in row.items()}))
         load, uncertainty = (

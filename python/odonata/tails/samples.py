@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from odonata.bounded import csv_rows, read_parquet, read_text
 from odonata.errors import SampleError
+from odonata.numbers import finite
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -95,30 +95,28 @@ def read_table(path: Path) -> Table | None:
         return _of_result(path)
     if path.suffix == ".parquet":
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         try:
-            return _of_arrow(path, pq.read_table(path))
+            return _of_arrow(path, read_parquet(path))
         except OSError as error:
             raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
         except pa.ArrowException as error:
             raise SampleError(f"{path}: not a Parquet file: {error}") from error
-    text = _text(path)
+    text = read_text(path, SampleError, errors="replace")
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         raise SampleError(f"{path}: empty")
     separator = "," if "," in first else "\t" if "\t" in first else None
     if separator is None and _is_number(first.split()[0]):
         return None
-    marked = first.lstrip().startswith("#") and separator != ","
-    if marked:
-        # Lines of the file keep their numbers.
-        rows = [[] if line.lstrip().startswith("#") else line.split() for line in text.splitlines()]
-        header, rows = first.lstrip(" #\t").split(), [[], *rows]
+    if first.lstrip().startswith("#") and separator != ",":
+        header = first.lstrip(" #\t").split()
+        numbered = [(at, line.split()) for at, line in enumerate(text.splitlines(), 1)]
+        lines = [(at, row) for at, row in numbered if row and not row[0].startswith("#")]
     else:
-        rows = list(csv.reader(io.StringIO(text), delimiter=separator or ";"))
-        header = [name.strip() for name in rows[0]]
-    lines = [(line, row) for line, row in enumerate(rows[1:], 1 if marked else 2) if row]
+        rows = csv_rows(text, str(path), SampleError, separator=separator or ";")
+        header = [name.strip() for name in next(rows)[1]]
+        lines = list(rows)
 
     def words(name: str) -> list[str]:
         at = header.index(name)
@@ -147,16 +145,9 @@ def _of_arrow(path: Path, table: pa.Table) -> Table:
     return Table(path, tuple(table.column_names), numbers, words)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
-    except OSError as error:
-        raise SampleError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
 def _of_words(path: Path) -> NDArray[np.float64]:
     numbers = []
-    for line, row in enumerate(_text(path).splitlines(), 1):
+    for line, row in enumerate(read_text(path, SampleError, errors="replace").splitlines(), 1):
         for word in row.split("#", 1)[0].split():
             if not _is_number(word):
                 raise SampleError(f"{path}: line {line}: found {word!r}; allowed: numbers")
@@ -180,7 +171,7 @@ def _of_result(path: Path) -> Table:
 
 def _is_number(word: str) -> bool:
     try:
-        float(word)
+        finite(word)
     except ValueError:
         return False
     return True

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from odonata.bounded import read_json
 from odonata.control.circuits import Connection, Connections
 from odonata.control.driver import only
 from odonata.control.plant import Switch
@@ -38,7 +39,7 @@ class Recorder:
 
     def _held(self, switch: Switch) -> Connections:
         try:
-            rows = json.loads(self._file(switch).read_text())
+            rows = read_json(self._file(switch))
         except FileNotFoundError:
             return frozenset()
         except (OSError, ValueError) as error:

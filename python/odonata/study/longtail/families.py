@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from odonata.bounded import read_json
 from odonata.libraries import scipy_stats
 from odonata.study.longtail import machine
 from odonata.study.longtail.findings import PAPER
@@ -89,7 +90,7 @@ def best_fits(found: Found, kept: Path, families: Sequence[str] | None = None) -
     Raises:
         LibraryError: If SciPy is not installed.
     """
-    known = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    known = read_json(kept) if kept.exists() else {}
     fits = []
     for where, name, samples in distributions_of(found):
         asked = repr((where, name, families)).encode()
