@@ -253,3 +253,18 @@ def test_the_picture_has_every_format_and_its_words_are_in_it(tmp_path: Path) ->
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert "halo: mean latency" in labels and "local: mean utilisation" in labels
     assert "no intervals" in figure.axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize("p99", [1, 60])
+def test_one_large_change_leaves_room_for_the_others(tmp_path: Path, p99: float) -> None:
+    one, two = save(tmp_path / "minimal"), save(tmp_path / "par", factor=1.05, routing="par")
+    summary = json.loads((two / "summary.json").read_text())
+    summary["jobs"][0]["message_latency_p99_ps"] *= p99
+    (two / "summary.json").write_text(json.dumps(summary))
+    axes = compare(one, two).plot().axes[0]
+    high = axes.get_xlim()[1]
+    at = axes.transAxes.inverted().transform(axes.transData.transform([(0, 0), (5, 0)]))[:, 0]
+    # 5 % and none can be told apart, and all changes are within the axis.
+    assert at[1] - at[0] > 0.08
+    assert high > 100 * (1.05 * p99 - 1)
+    assert ("logarithmic beyond 10 %" in axes.get_xlabel()) == (p99 > 1)

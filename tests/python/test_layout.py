@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PatchCollection
 
 from odonata.plots import Wiring, draw_topology, new_figure, style
 from odonata.plots.layout import Layout, lay_out
@@ -236,3 +239,51 @@ def test_pictures_say_what_is_drawn_and_what_is_not(what: Wiring, words: list[st
     for box in (figure.axes[0].title.get_window_extent(), figure.legends[0].get_window_extent()):
         assert whole.x0 <= box.x0 and box.x1 <= whole.x1
         assert whole.y0 <= box.y0 and box.y1 <= whole.y1
+
+
+def dragonfly(groups: int, routers: int) -> tuple[Ints, Ints, Ints]:
+    """Ends and kinds of the links, and the group of each router: all groups joined once."""
+    ends, kinds = [], []
+    for group in range(groups):
+        own = range(group * routers, (group + 1) * routers)
+        ends += [(a, b) for a in own for b in own if a < b]
+        kinds += [1] * (len(ends) - len(kinds))
+        for other in range(group + 1, groups):
+            ends.append((group * routers + other % routers, other * routers + group % routers))
+            kinds.append(2)
+    return np.array(ends), np.array(kinds), np.arange(groups * routers) // routers
+
+
+@pytest.mark.parametrize("loads", [False, True], ids=["wiring", "loads"])
+@pytest.mark.parametrize("groups", [9, 73], ids=["small", "large"])
+def test_large_networks_are_drawn_by_groups(groups: int, loads: bool) -> None:
+    ends, kinds, group = dragonfly(groups, 12)
+    nodes = np.repeat(np.arange(12 * groups), 6)
+    what = Wiring(group, None, nodes, ends, kinds)
+    if loads:
+        load = np.linspace(0, 1, len(ends))
+        jobs = np.where(np.arange(len(nodes)) % 4 == 0, 0, -1)
+        what = replace(what, load=load, job_of_node=jobs)
+    with style():
+        figure = new_figure(7.6, 6.8)
+        draw_topology(figure, what, "A dragonfly", ["halo"] if loads else None)
+        figure.draw_without_rendering()
+    (legend,), axes = figure.legends, figure.axes[0]
+    # The legend is below the drawing, not over it.
+    assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
+    text = "\n".join(text.get_text() for text in legend.get_texts())
+    assert ("a disc stands for a group" in text) == (groups == 73)
+    if groups == 73:
+        pies = [one for one in axes.collections if isinstance(one, PatchCollection)]
+        # A quarter of the nodes of each group are the job's, and the others idle.
+        assert len(pies[0].get_paths()) == (2 * 73 if loads else 73)
+        # The middle shows lines on a light ground; with all curves at full strength 2 % of it are
+        # light.
+        canvas = figure.canvas
+        assert isinstance(canvas, FigureCanvasAgg)
+        canvas.draw()
+        image = np.asarray(canvas.buffer_rgba())[::-1, :, :3]
+        box = axes.get_window_extent()
+        x, y, reach = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, box.height / 6
+        middle = image[int(y - reach) : int(y + reach), int(x - reach) : int(x + reach)]
+        assert (middle.mean(axis=2) > 200).mean() > 0.4

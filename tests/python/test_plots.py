@@ -302,26 +302,56 @@ def test_a_large_single_group_has_a_heat_map(result: Result) -> None:
     assert image.get_extent() == [-0.5, 599.5, 599.5, -0.5]
 
 
-def test_bars_of_message_sizes_stand_between_their_ticks(result: Result) -> None:
+def bars_of_sizes(sizes: dict[str, Any]) -> tuple[list[tuple[str, float, float]], str]:
+    """Bars of the upper panel: the label of their place, their height and how far they are off it.
+
+    And what the axis is.
+    """
     from matplotlib.patches import Rectangle
 
     raw = engine_result()
-    raw["message_sizes"] = {
-        "job": [0, 1, 0],
-        "low_bytes": [1000, 1000, 40_000],
-        "high_bytes": [1000, 1000, 40_000],
-        "count": [10, 30, 5],
-    }
-    figure = Result.from_engine(raw).plot.message_sizes()
-    upper, lower = figure.axes
-    assert lower.get_ylabel() == "kB"
+    raw["message_sizes"] = sizes
+    upper, lower = Result.from_engine(raw).plot.message_sizes().axes
     labels = {
-        tick: label.get_text()
+        round(tick): label.get_text()
         for tick, label in zip(lower.get_xticks(), lower.get_xticklabels(), strict=True)
     }
-    assert labels[9] == "512 B" and labels[10] == "1 KiB" and labels[15] == "32 KiB"
-    bars = [bar for bar in upper.patches if isinstance(bar, Rectangle) and bar.get_height() > 1]
-    spans = [(bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars]
-    # 1,000 B lie between 512 B and 1 KiB, 40 kB between 32 and 64 KiB.
-    assert all((low > 9 and high < 10) or (low > 15 and high < 16) for low, high in spans)
-    assert len(spans) == 3
+    found = []
+    for bar in upper.patches:
+        assert isinstance(bar, Rectangle)
+        middle = bar.get_x() + bar.get_width() / 2
+        found.append((labels[round(middle)], bar.get_height(), middle - round(middle)))
+    return sorted(found), lower.get_xlabel()
+
+
+def test_a_bar_of_message_sizes_stands_at_its_size() -> None:
+    # The buckets of 8 KiB, 4 MB and 1000 B; two jobs have messages of 1000 B.
+    bars, axis = bars_of_sizes(
+        {
+            "job": [0, 1, 0, 1],
+            "low_bytes": [1000, 1000, 8192, 3_997_696],
+            "high_bytes": [1000, 1000, 8255, 4_030_463],
+            "count": [10, 30, 5, 7],
+        }
+    )
+    assert axis == "size of the message"
+    assert [bar[:2] for bar in bars] == [
+        ("1.00 kB", 10),
+        ("1.00 kB", 30),
+        ("4.01 MB", 7),
+        ("8 KiB", 5),
+    ]
+    # Two beside each other in the middle of their place, others in the middle of theirs.
+    assert [bar[2] for bar in bars] == pytest.approx([-0.2, 0.2, 0, 0])
+
+
+def test_many_message_sizes_share_places() -> None:
+    size = np.unique(np.geomspace(1, 2**16, 200).astype(int))
+    bars, axis = bars_of_sizes(
+        {"job": 0 * size, "low_bytes": size, "high_bytes": size, "count": 1 + 0 * size}
+    )
+    assert "from a power of two to below the next" in axis
+    # One size a bar from 1 to 4 B: 1, then 2 and 3, then 4 to 7; at the end 64 KiB.
+    expected = {"1 B": 1, "2 B": 2, "4 B": 4, "64 KiB": 1}
+    assert {name: height for name, height, _ in bars if name in expected} == expected
+    assert sum(height for _, height, _ in bars) == len(size)

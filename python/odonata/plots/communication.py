@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 MATRIX_TITLE = "Bytes from rank to rank"
 SIZES_TITLE = "Sizes of messages"
 MOST_JOBS = 4
+#: So many sizes of messages have a bar each.
+MOST_SIZES = 20
 #: Ranks are joined until the matrix has at most so many rows.
 MOST_ROWS = 512
 
@@ -120,23 +122,32 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
         say_empty(figure, SIZES_TITLE, "No job has ranks that wait for each other.")
         return
     names = result.jobs["name"].to_pylist()
-    size = (numbers(table, "low_bytes") + numbers(table, "high_bytes")) / 2
+    lowest, highest = numbers(table, "low_bytes"), numbers(table, "high_bytes")
+    size = (lowest + highest) / 2
     count = numbers(table, "count").astype(float)
-    bins = np.floor(np.log2(np.maximum(size, 1))).astype(int)
-    low, high = int(bins.min()), int(bins.max())
-    messages, volume = figure.subplots(2, 1, sharex=True)
-    width = 0.8 / len(jobs)
-    largest = 0.0
-    for place, job in enumerate(jobs):
+    places, labels, what = _places(lowest, highest)
+    heights = np.zeros((2, len(jobs), len(labels)))
+    for number, job in enumerate(jobs):
         chosen = job_of_row == job
-        for axes, weights in ((messages, count), (volume, count * size)):
-            heights = np.bincount(
-                bins[chosen] - low, weights=weights[chosen], minlength=high - low + 1
+        for weights, filled in ((count, heights[0, number]), (count * size, heights[1, number])):
+            np.add.at(filled, places[chosen], weights[chosen])
+    # The bars of a size stand side by side, in the middle of its place.
+    present = heights[0] > 0
+    width = 0.8 / int(present.sum(axis=0).max())
+    left = np.arange(len(labels)) + width * (present.cumsum(axis=0) - 1 - present.sum(axis=0) / 2)
+    messages, volume = figure.subplots(2, 1, sharex=True)
+    for axes, of_jobs in zip((messages, volume), heights, strict=True):
+        for number, job in enumerate(jobs):
+            here = present[number]
+            axes.bar(
+                left[number, here],
+                of_jobs[number, here],
+                width,
+                align="edge",
+                color=job_colour(job),
+                label=names[job],
             )
-            # From a power of two to the next: the bars of a bin stand between their ticks.
-            left = np.arange(low, high + 1) + 0.1 + place * width
-            axes.bar(left, heights, width, align="edge", color=job_colour(job), label=names[job])
-        largest = max(largest, float(heights.max()))
+    largest = float(heights[1].max())
     scale, unit = display.scale_for(largest, "size")
     messages.set_title(SIZES_TITLE)
     messages.set_ylabel("messages")
@@ -148,11 +159,18 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
     messages.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     messages.yaxis.set_minor_formatter(NullFormatter())
     volume.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / scale:g}"))
-    volume.set_xlim(low, high + 1)
-    step = -(-(high - low + 1) // 12)
-    ticks = np.arange(low, high + 2, step)
-    volume.set_xticks(ticks, [_power(int(tick)) for tick in ticks])
-    volume.set_xlabel("size of the message")
+    room = max(0.6, (6 - len(labels)) / 2)
+    volume.set_xlim(-room, len(labels) - 1 + room)
+    turned = len(labels) > 8
+    volume.set_xticks(
+        range(len(labels)),
+        labels,
+        rotation=40 if turned else 0,
+        ha="right" if turned else "center",
+        rotation_mode="anchor",
+    )
+    volume.tick_params(axis="x", length=0)
+    volume.set_xlabel(what)
     if len(jobs) > 1:
         # Beside the title, where no bar is.
         messages.legend(
@@ -160,9 +178,35 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
         )
 
 
-def _power(exponent: int) -> str:
-    """A power of two in bytes, e.g. ``64 KiB``."""
-    for unit, power in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if exponent >= power:
-            return f"{2 ** (exponent - power)} {unit}"
-    return f"{2**exponent} B"
+def _places(
+    lowest: npt.NDArray[np.int64], highest: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], list[str], str]:
+    """Where the bars of each bucket stand, what each place is called, and what all of them are.
+
+    Few sizes have a place each. Where there are more, those from a power of two to below the next
+    share one.
+
+    Args:
+        lowest: Smallest size of each bucket.
+        highest: Largest.
+    """
+    sizes, place = np.unique(lowest, return_inverse=True)
+    if len(sizes) <= MOST_SIZES:
+        largest = np.zeros_like(sizes)
+        np.maximum.at(largest, place, highest)
+        pairs = zip(sizes.tolist(), largest.tolist(), strict=True)
+        return place, [_size(low, high) for low, high in pairs], "size of the message"
+    power = np.floor(np.log2(np.maximum(lowest, 1))).astype(np.int64)
+    powers, place = np.unique(power, return_inverse=True)
+    labels = [_size(2**n, 2**n) for n in powers.tolist()]
+    return place, labels, "size of the message, from a power of two to below the next"
+
+
+def _size(low: int, high: int) -> str:
+    """The size of a bucket: a round one in powers of 1024 if there is one, e.g. ``64 KiB``."""
+    for unit, factor in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if low >= factor:
+            if low % factor == 0 and low < 1024 * factor:
+                return f"{low // factor} {unit}"
+            break
+    return display.size((low + high) / 2)

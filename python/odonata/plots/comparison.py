@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, SymmetricalLogLocator
 
 from odonata import display
 from odonata.plots.style import FAINT, MUTED, job_colour
@@ -111,6 +111,11 @@ def _draw_changes(axes: Axes, found: Comparison) -> None:
         return
     place_of = {one.label: place for place, one in enumerate(found.results)}
     others = len(found.results) - 1
+    linear = _linear_part([100 * row["change"] for _, rows in changes for row in rows])
+    if linear is not None:
+        axes.set_xscale("symlog", linthresh=linear, linscale=0.8)
+        axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=linear))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     for y, (_, rows) in enumerate(changes):
         for row in rows:
             place = place_of[row["result"]]
@@ -132,7 +137,22 @@ def _draw_changes(axes: Axes, found: Comparison) -> None:
     axes.spines["left"].set_visible(False)
     remark = "lines: 95 % intervals; hollow: it may be none"
     known = any(row["change_low"] is not None for _, rows in changes for row in rows)
-    axes.set_xlabel("change (%)" + (f"\n{remark}" if known else "\nno intervals: single runs"))
+    scale = "" if linear is None else f", logarithmic beyond {linear:g} %"
+    axes.set_xlabel(
+        f"change (%){scale}" + (f"\n{remark}" if known else "\nno intervals: single runs")
+    )
+
+
+def _linear_part(changes: Sequence[float]) -> float | None:
+    """Up to where an axis of changes is linear, or ``None`` if all of it is.
+
+    Where some changes are so large that the others could not be told from none, the axis is
+    logarithmic beyond the power of ten that is nearest to the median one.
+    """
+    sizes = np.abs(np.array([value for value in changes if value]))
+    if not len(sizes) or sizes.max() <= 20 * np.median(sizes):
+        return None
+    return float(max(10.0 ** round(math.log10(np.median(sizes))), 0.1))
 
 
 def _draw_latencies(axes: Axes, found: Comparison) -> None:

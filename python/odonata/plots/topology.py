@@ -8,17 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PatchCollection
 from matplotlib.colors import Normalize, to_rgb
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Wedge
 
 from odonata.plots.layout import Layout, lay_out
 from odonata.plots.style import CLASS_COLOURS, FAINT, MORE_IS_DARKER, MUTED, job_colour
 from odonata.plots.wiring import GLOBAL, LOCAL, Floats, Ints, Wiring
 
 #: Above so many links between groups, one curve stands for all links of a pair of groups.
-MOST_CURVES = 3_000
+MOST_CURVES = 800
 #: Above so many links within groups they are left out.
 MOST_LOCAL_LINES = 6_000
 #: Where networks have no groups, so many links are drawn: the most loaded ones.
@@ -27,9 +28,18 @@ MOST_LINES = 20_000
 MOST_NODES = 3_000
 #: Nodes smaller than this (radius in points) cannot be seen and are left out as well.
 SMALLEST_NODE = 0.5
+#: Where routers have less room than this (radius in points), a disc stands for their group.
+SMALLEST_ROUTER = 1.0
+#: Lines that would cover more than this share of their place are paler, some of them excepted.
+COVERED = 0.6
+#: What pale ones cover, as if they were white to the rest.
+PALE = 0.3
 
 #: Colours of routers, and of those that are spines or above the lowest level.
 ROUTER, SPINE = "#444444", "#CC79A7"
+
+#: Of so many groups one has its number, if not each has.
+_ROUND = (1, *(base * 10**power for power in range(6) for base in (2, 5, 10)))
 
 #: Length of the picture's longer side in points, about.
 _SIDE = 380.0
@@ -56,39 +66,45 @@ def draw_topology(
         shades = ScalarMappable(
             Normalize(0, max(float(wiring.load.max(initial=0.0)), 0.01) * 100), MORE_IS_DARKER
         )
+    low, high = _frame(layout)
+    scale = _SIDE / float((high - low).max())
+    by_group = layout.has_groups and scale * layout.router_radius < SMALLEST_ROUTER
     if layout.has_groups:
-        _local_links(axes, wiring, layout, shades)
-        _global_links(axes, wiring, layout, shades)
+        if not by_group:
+            _local_links(axes, wiring, layout, shades)
+        remarks = _global_links(axes, wiring, layout, shades, scale)
         _group_numbers(axes, layout)
     else:
-        _lines(axes, wiring, layout, shades)
-    low, high = _frame(layout)
-    shows_nodes = _routers_and_nodes(axes, wiring, layout, _SIDE / float((high - low).max()))
+        remarks = _lines(axes, wiring, layout, shades, scale)
+    if by_group:
+        _groups(axes, wiring, layout)
+        shows_nodes = False
+    else:
+        shows_nodes = _routers_and_nodes(axes, wiring, layout, scale)
     axes.set_xlim(low[0], high[0])
     axes.set_ylim(low[1], high[1])
     if shades is not None:
         bar = figure.colorbar(shades, ax=axes, shrink=0.6, pad=0.01)
         bar.outline.set_visible(False)
         bar.set_label("utilisation of the busier direction (%)")
-    handles = _legend(wiring, layout, job_names) + _remarks(wiring, layout, shows_nodes)
-    if layout.kind == "groups":
-        # The corners around a circle are free.
-        axes.legend(
-            handles=handles, loc="upper left", bbox_to_anchor=(-0.02, 1.0), handlelength=1.6
-        )
-    else:
-        figure.legend(handles=handles, loc="outside lower left", handlelength=1.6)
-        if isinstance(figure, Figure):
-            # No higher than what is in it.
-            shape = float((high - low)[1] / (high - low)[0])
-            width = figure.get_figwidth()
-            figure.set_figheight(min(0.86 * width * shape + 0.6 + 0.19 * len(handles), width + 1))
+    handles = _legend(wiring, layout, job_names, by_group)
+    remarks += _remarks(wiring, layout, shows_nodes, by_group)
+    handles += [Line2D([], [], linestyle="", label=remark) for remark in remarks]
+    # Below the network, never over it.
+    columns = 2 if len(handles) > 3 else 1
+    figure.legend(handles=handles, loc="outside lower left", handlelength=1.6, ncols=columns)
+    if isinstance(figure, Figure):
+        # No higher than what is in it.
+        shape = float((high - low)[1] / (high - low)[0])
+        width = figure.get_figwidth()
+        rows = -(-len(handles) // columns)
+        figure.set_figheight(min(0.86 * width * shape + 0.6 + 0.19 * rows, width + 1))
 
 
 def _frame(layout: Layout) -> tuple[Floats, Floats]:
     """The lower left and the upper right corner of the picture."""
     if layout.kind == "groups":
-        extent = 1.3 if len(layout.group) == 1 else 1 + 1.6 * layout.group_radius
+        extent = 1.3 if len(layout.group) == 1 else 1 + max(1.6 * layout.group_radius, 0.1)
         return np.array([-extent, -extent]), np.array([extent, extent])
     things = np.concatenate([layout.router, layout.node])
     low, high = things.min(axis=0), things.max(axis=0)
@@ -99,10 +115,9 @@ def _frame(layout: Layout) -> tuple[Floats, Floats]:
 
 
 def _group_numbers(axes: Axes, layout: Layout) -> None:
-    if len(layout.group) > 64:
-        return
-    for group, centre in enumerate(layout.group):
-        at = centre * (1 + 1.3 * layout.group_radius)
+    step = next(step for step in _ROUND if len(layout.group) <= 64 * step)
+    for group, centre in list(enumerate(layout.group))[::step]:
+        at = centre * (1 + max(1.3 * layout.group_radius, 0.85 * layout.group_radius + 0.045))
         axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
 
 
@@ -124,26 +139,116 @@ def _line_width(wiring: Wiring, lines: int, few: int, thin: float) -> float:
     return thin if wiring.is_spine is None or lines < 1_500 else 0.15
 
 
-def _lines(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None) -> None:
-    """Draws the links of a network without groups, each by itself."""
+def _lines(
+    axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None, scale: float
+) -> list[str]:
+    """Draws the links of a network without groups, each by itself; returns what has to be said."""
     links = _drawn_links(wiring)
     paths, link = layout.paths(wiring.ends[links])
     link = links[link]
-    if shades is None or wiring.load is None:
-        names = np.array([CLASS_COLOURS["local"], CLASS_COLOURS["global"]])
-        colours: Any = names[np.where(wiring.kind[link] == GLOBAL, 1, 0)]
-    else:
-        colours = shades.to_rgba(100 * wiring.load[link])
     # Ever thinner, or there would be nothing but ink.
     width = float(np.clip(26.0 / np.sqrt(len(links) + 1), 0.12, 1.3))
     if any(one.kind == "complete" and one.size > 4 for one in layout.dimensions):
         # Arcs over each other would fill their rows.
         width *= 0.4
-    # And paler, so that where there are more of them it is darker, unless shades mean something.
-    alpha = 1.0 if shades else float(np.clip(2_000 / (len(links) + 1), 0.2, 1.0))
-    axes.add_collection(
-        LineCollection(paths, colors=colours, linewidths=width, alpha=alpha, zorder=1)
+    names = np.array([CLASS_COLOURS["local"], CLASS_COLOURS["global"]])
+    chosen = _first_routers(layout) if layout.kind in ("levels", "free") else np.zeros(0, np.int64)
+    first: npt.NDArray[np.bool_] = np.isin(wiring.ends[link], chosen).max(axis=1, initial=False)
+    return _draw(
+        axes,
+        paths,
+        np.full(len(paths), width),
+        colours=names[np.where(wiring.kind[link] == GLOBAL, 1, 0)],
+        load=None if wiring.load is None else wiring.load[link],
+        shades=shades,
+        first=first,
+        whose="of one router" + (" of each level" if layout.kind == "levels" else ""),
+        scale=scale,
     )
+
+
+def _first_routers(layout: Layout) -> Ints:
+    """The leftmost router of each level, or the first router where there are no levels."""
+    if layout.kind != "levels":
+        return np.zeros(1, dtype=np.int64)
+    order = np.lexsort((layout.router[:, 0], layout.router[:, 1].round(6)))
+    rows = layout.router[order, 1].round(6)
+    first: Ints = order[np.concatenate([[True], rows[1:] != rows[:-1]])]
+    return first
+
+
+def _draw(
+    axes: Axes,
+    paths: list[Floats],
+    widths: Floats,
+    *,
+    colours: npt.NDArray[np.str_],
+    load: Floats | None,
+    shades: ScalarMappable | None,
+    first: npt.NDArray[np.bool_],
+    whose: str,
+    scale: float,
+    zorder: float = 1.0,
+) -> list[str]:
+    """Draws lines so that they can be told apart however many there are.
+
+    Where they would cover more than :data:`COVERED` of their place, all are pale but those of some
+    routers or groups, or the most loaded ones.
+
+    Args:
+        axes: Where.
+        paths: Points of each line. Ascending by load, if anything ran.
+        widths: Of each line, in points.
+        colours: Of each line, if nothing ran.
+        load: Of each line, if something ran.
+        shades: What the load is shown by.
+        first: Which lines stand for all, if nothing ran.
+        whose: Whose these are.
+        scale: Points of the picture by unit of the layout.
+        zorder: What lines are drawn above.
+
+    Returns:
+        What has to be said of it.
+    """
+    if not paths:
+        return []
+    lengths = np.array([np.hypot(*np.diff(path, axis=0).T).sum() for path in paths])
+    points = np.concatenate(paths)
+    place = float(np.prod(np.maximum(np.ptp(points, axis=0), 0.2)))
+    covered = lengths * widths / scale / place
+
+    def add(chosen: npt.NDArray[np.bool_], colour: Any, alpha: float, above: float) -> None:
+        drawn = [path for path, is_one in zip(paths, chosen, strict=True) if is_one]
+        # What stands for all is wider, too.
+        wide = widths[chosen] * (1.6 if above and load is None else 1.0)
+        lines = LineCollection(
+            drawn, colors=colour, linewidths=wide, alpha=alpha, zorder=zorder + above
+        )
+        axes.add_collection(lines)
+
+    if covered.sum() <= COVERED:
+        everyone = np.ones(len(paths), dtype=np.bool_)
+        add(everyone, colours if load is None or shades is None else _shade(shades, load), 0.85, 0)
+        return []
+    if load is None or shades is None:
+        add(~first, colours[~first], _paleness(covered[~first]), 0)
+        add(first, colours[first], 1.0, 0.5)
+        return [f"the links {whose} are darker"] if first.any() else []
+    # The most loaded ones, which come last, as many as there is room for.
+    above = np.cumsum(covered[::-1])[::-1] <= COVERED
+    rest = ~above
+    add(rest, FAINT, _paleness(covered[rest]), 0)
+    add(above, _shade(shades, load[above]), 1.0, 0.5)
+    return ["less loaded links are grey"]
+
+
+def _paleness(covered: Floats) -> float:
+    """The opacity of lines that cover so much of their place each."""
+    return float(np.clip(PALE / max(float(covered.sum()), 0.01), 0.03, 0.85))
+
+
+def _shade(shades: ScalarMappable, load: Floats) -> Any:
+    return shades.to_rgba(100 * load)
 
 
 def _drawn_links(wiring: Wiring) -> Ints:
@@ -174,38 +279,69 @@ def _local_links(axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappa
 
 
 def _global_links(
-    axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None
-) -> None:
+    axes: Axes, wiring: Wiring, layout: Layout, shades: ScalarMappable | None, scale: float
+) -> list[str]:
+    """Draws the links between groups; returns what has to be said."""
     chosen = wiring.kind == GLOBAL
     if not chosen.any():
-        return
+        return []
+    load = None if wiring.load is None else wiring.load[chosen]
+    groups = wiring.group_of_router[wiring.ends[chosen]]
     if chosen.sum() <= MOST_CURVES:
         start, end = layout.router[wiring.ends[chosen, 0]], layout.router[wiring.ends[chosen, 1]]
-        colours = _colours(wiring, chosen, shades)
-        widths: Any = _line_width(wiring, int(chosen.sum()), few=150, thin=0.5)
+        widths = np.full(len(start), _line_width(wiring, len(start), few=150, thin=0.5))
     else:
-        groups = len(layout.group)
-        ends = np.sort(wiring.group_of_router[wiring.ends[chosen]], axis=1)
+        ends = np.sort(groups, axis=1)
         pair, of_pair, count = np.unique(
-            ends[:, 0] * groups + ends[:, 1], return_inverse=True, return_counts=True
+            ends[:, 0] * len(layout.group) + ends[:, 1], return_inverse=True, return_counts=True
         )
-        start, end = layout.group[pair // groups], layout.group[pair % groups]
+        groups = np.stack([pair // len(layout.group), pair % len(layout.group)], axis=1)
+        if load is not None:
+            load = np.bincount(of_pair.reshape(-1), load) / count
+            order = np.argsort(load, kind="stable")
+            load, groups, count = load[order], groups[order], count[order]
+        start, end = layout.group[groups[:, 0]], layout.group[groups[:, 1]]
         # Curves end at the rim of the groups' discs.
         gap = end - start
         reach = 0.85 * layout.group_radius / np.linalg.norm(gap, axis=1, keepdims=True)
         start, end = start + reach * gap, end - reach * gap
-        widths = np.clip(0.25 + 3.0 * count / count.max(), 0.3, 3.0) * (
-            1.0 if len(pair) < 600 else 0.25
-        )
-        if shades is None or wiring.load is None:
-            colours = CLASS_COLOURS["global"]
-        else:
-            mean = np.bincount(of_pair.reshape(-1), wiring.load[chosen]) / count
-            colours = shades.to_rgba(100 * mean)
-    curves = _curves(start, end)
-    axes.add_collection(
-        LineCollection(list(curves), colors=colours, linewidths=widths, alpha=0.75, zorder=2)
+        # Thicker where more links are joined, and thinner where there are more pairs.
+        thickest = float(np.clip(20.0 / np.sqrt(len(pair)), 0.4, 2.0))
+        widths = np.clip(thickest * count / count.max(), 0.25, thickest)
+    return _draw(
+        axes,
+        list(_curves(start, end)),
+        widths,
+        colours=np.full(len(start), CLASS_COLOURS["global"]),
+        load=load,
+        shades=shades,
+        first=(groups == 0).any(axis=1),
+        whose="of group 0",
+        scale=scale,
+        zorder=2.0,
     )
+
+
+def _groups(axes: Axes, wiring: Wiring, layout: Layout) -> None:
+    """Draws a disc for each group, of which each job has the share of the nodes that it has."""
+    group = wiring.group_of_router[wiring.router_of_node]
+    jobs = np.full(len(group), -1) if wiring.job_of_node is None else wiring.job_of_node
+    kinds = int(jobs.max(initial=-1)) + 2
+    tally = np.zeros((len(layout.group), kinds))
+    np.add.at(tally, (group, jobs + 1), 1)
+    ends = 360.0 * np.cumsum(tally, axis=1) / np.maximum(tally.sum(axis=1), 1)[:, None]
+    colours = [FAINT, *(job_colour(job) for job in range(kinds - 1))]
+    if wiring.job_of_node is None:
+        colours[0] = ROUTER
+    parts, faces = [], []
+    for number, centre in enumerate(layout.group):
+        for kind in np.flatnonzero(tally[number]):
+            # Clockwise from the top.
+            first = 90.0 - ends[number, kind]
+            last = 90.0 - (ends[number, kind - 1] if kind else 0.0)
+            parts.append(Wedge((centre[0], centre[1]), 0.85 * layout.group_radius, first, last))
+            faces.append(colours[kind])
+    axes.add_collection(PatchCollection(parts, facecolors=faces, linewidths=0, zorder=4))
 
 
 def _curves(start: Floats, end: Floats) -> Floats:
@@ -227,8 +363,10 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout, scale: float)
         layout: Where exactly.
         scale: Points of the picture by unit of the layout.
     """
-    # Marker areas are in points².
-    area = float(np.clip((scale * layout.router_radius) ** 2 * 0.9, 2.0, 170.0))
+    # Marker areas are in points²; those of a group's ring stand apart.
+    least = 4.0 if layout.has_groups else 2.0
+    area = float(np.clip((scale * layout.router_radius) ** 2 * 0.9, least, 170.0))
+    edge = 0.3 if area > 8 else 0.0
     jobs = wiring.job_of_node
     if _shows_nodes(layout, scale):
         node_area = float(np.clip((2 * scale * layout.node_radius) ** 2, 0.8, 40.0))
@@ -261,7 +399,7 @@ def _routers_and_nodes(axes: Axes, wiring: Wiring, layout: Layout, scale: float)
         layout.router[:, 1],
         s=area,
         c=colours,
-        linewidths=0.3,
+        linewidths=edge,
         edgecolors="white",
         zorder=4,
     )
@@ -302,19 +440,23 @@ def _router_colours(wiring: Wiring, jobs: Ints) -> Any:
     return strength * full + (1 - strength) * np.array(to_rgb(FAINT))
 
 
-def _legend(wiring: Wiring, layout: Layout, job_names: list[str] | None) -> list[Line2D]:
+def _legend(
+    wiring: Wiring, layout: Layout, job_names: list[str] | None, by_group: bool
+) -> list[Line2D]:
     def dot(colour: str, label: str) -> Line2D:
         return Line2D([], [], linestyle="", marker="o", markersize=5, color=colour, label=label)
 
     if job_names is None:
-        if _above(wiring, layout) is None:
+        if by_group:
+            handles = [dot(ROUTER, "group")]
+        elif _above(wiring, layout) is None:
             handles = [dot(ROUTER, "router")]
         elif layout.kind == "levels":
             handles = [dot(ROUTER, "router with nodes"), dot(SPINE, "router without")]
         else:
             handles = [dot(ROUTER, "leaf router"), dot(SPINE, "spine router")]
         drawn = {
-            "local": _shows_local_links(wiring)
+            "local": _shows_local_links(wiring) and not by_group
             if layout.has_groups
             else (wiring.kind == LOCAL).any(),
             "global": (wiring.kind == GLOBAL).any(),
@@ -328,20 +470,25 @@ def _legend(wiring: Wiring, layout: Layout, job_names: list[str] | None) -> list
     return handles
 
 
-def _remarks(wiring: Wiring, layout: Layout, shows_nodes: bool) -> list[Line2D]:
-    """What the picture leaves out or draws in a way that has to be said, as lines of the legend."""
+def _remarks(wiring: Wiring, layout: Layout, shows_nodes: bool, by_group: bool) -> list[str]:
+    """What the picture leaves out or draws in a way that has to be said."""
     remarks = []
     if layout.wraps:
         remarks.append("links that end beside a router wrap around")
-    if not shows_nodes:
+    if by_group:
+        remarks.append(
+            f"a disc stands for a group: {len(layout.router):,} routers and {len(layout.node):,} "
+            "nodes are not drawn"
+        )
+    elif not shows_nodes:
         remarks.append(f"{len(layout.node):,} nodes are not drawn")
     if layout.has_groups:
         local, between = int((wiring.kind == LOCAL).sum()), int((wiring.kind == GLOBAL).sum())
-        if local and not _shows_local_links(wiring):
+        if local and not by_group and not _shows_local_links(wiring):
             remarks.append(f"{local:,} local links are not drawn")
         if between > MOST_CURVES:
             remarks.append("a curve stands for all links of two groups")
     elif len(wiring.ends) > MOST_LINES:
         which = "" if wiring.load is None else "most loaded "
         remarks.append(f"{MOST_LINES:,} {which}of {len(wiring.ends):,} links are drawn")
-    return [Line2D([], [], linestyle="", label=remark) for remark in remarks]
+    return remarks
