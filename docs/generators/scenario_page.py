@@ -121,7 +121,7 @@ def scenario_page(root: Path) -> str:
     page.definition(
         "NamedLink",
         "###",
-        "`[network.links]` with `family` = `edge-list` or `graphml`, by class name",
+        "`[network.links]` with `family` = `edge-list`, `graphml`, `gml` or `anynet`, by class name",
     )
     page.definition("Router", "###", "`[network.router]`")
     page.definition("Nic", "###", "`[network.nic]`")

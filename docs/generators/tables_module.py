@@ -61,6 +61,7 @@ from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
+    DiscoveredNetwork,
     Link,
     Links,
     LongLink,
@@ -198,7 +199,7 @@ from odonata.units import Duration
 '''
 
 #: What the table of a family inherits from, if it has more than a family has.
-BASES = {"codes": "ConfiguredNetwork"}
+BASES = {"codes": "ConfiguredNetwork", "ibnetdiscover": "DiscoveredNetwork"}
 #: What a network has that names no family.
 SHARED = [
     *("Link", "Links", "LongLink", "NamedLink", "Network", "Nic", "Router", "Routing", "Table"),

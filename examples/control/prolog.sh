@@ -6,7 +6,7 @@ ODONATA=${ODONATA:-/opt/odonata/bin/odonata}
 LIMIT=${ODONATA_LIMIT:-20}
 
 said=$(timeout --kill-after=2 "$LIMIT" "$ODONATA" control set "$PLANT" \
-    --job "$SLURM_JOB_ID" --nodes "$SLURM_JOB_NODELIST" --wait "$LIMIT" 2>&1)
+    --job "$SLURM_JOB_ID" --hosts "$SLURM_JOB_NODELIST" --wait "$LIMIT" 2>&1)
 code=$?
 if [ "$code" -ne 0 ]; then
     logger -t odonata-control "job $SLURM_JOB_ID starts without circuits (code $code): $said" || true

@@ -569,6 +569,9 @@ def parts_of_tables(path: str) -> list[str]:
 def read_ibnetdiscover(path: str) -> dict[str, Any]:
     """What is cabled in an InfiniBand subnet: ``switches``, ``hosts``, ``cables``."""
 
+def named_graph(path: str, family: str) -> dict[str, Any]:
+    """The graph of a wiring file by its names: ``vertices``, ``edges``."""
+
 def codes_facts(path: str) -> dict[str, Any]:
     """What a configuration of CODES says besides the network.
 

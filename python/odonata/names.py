@@ -11,7 +11,7 @@ from typing import Literal
 Family = Literal[
     "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx",
     "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list",
-    "graphml",
+    "graphml", "gml", "anynet",
 ]
 FAMILY: abc.Mapping[str, str] = {
     "dragonfly": "Groups of routers, connected to each other directly.",
@@ -28,6 +28,8 @@ FAMILY: abc.Mapping[str, str] = {
     "ibnetdiscover": "An InfiniBand subnet, from the output of `ibnetdiscover` or a list of OpenSM.",
     "edge-list": "A network from a list of links.",
     "graphml": "A network from a GraphML file.",
+    "gml": "A network from a GML file, such as those of the Topology Zoo.",
+    "anynet": "A network from a file of BookSim's topology `anynet`.",
 }
 
 GroupWiring = Literal["all-to-all", "cray-xc"]
@@ -87,6 +89,12 @@ CodesModel = Literal["dragonfly_plus", "dragonfly_dally"]
 CODES_MODEL: abc.Mapping[str, str] = {
     "dragonfly_plus": "Groups of leaves and spines.",
     "dragonfly_dally": "Groups of routers that are linked to each other.",
+}
+
+Interfaces = Literal["joined", "nodes"]
+INTERFACES: abc.Mapping[str, str] = {
+    "joined": "A host, by the names in its adapters' descriptions. It is attached once, to the switch of its first adapter, with the bandwidth of all.",
+    "nodes": "Each port of an adapter.",
 }
 
 LinkKind = Literal["terminal", "local", "global"]

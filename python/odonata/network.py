@@ -15,6 +15,7 @@ from odonata.declared import Nic, OpticalLayer, Router, Routing
 from odonata.model import CodesFile, Count, FileName, Index, Table, chosen_by, tag
 from odonata.network_base import (
     ConfiguredNetwork,
+    DiscoveredNetwork,
     Link,
     Links,
     LongLink,
@@ -25,6 +26,7 @@ from odonata.network_base import (
 from odonata.problem import refuse
 
 __all__ = [
+    "Anynet",
     "Codes",
     "CodesLinks",
     "CrayXcFile",
@@ -37,6 +39,7 @@ __all__ = [
     "EdgeList",
     "FatTree",
     "FatTreeLinks",
+    "Gml",
     "Graphml",
     "HyperX",
     "Ibnetdiscover",
@@ -507,10 +510,10 @@ class Codes(ConfiguredNetwork):
         return self
 
 
-class Ibnetdiscover(NetworkBase):
-    """A discovered InfiniBand subnet: its switches are routers, its host ports are nodes.
+class Ibnetdiscover(DiscoveredNetwork):
+    """A discovered InfiniBand subnet: its switches are routers, its hosts are nodes.
 
-    All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
+    Aggregation nodes of switches are no hosts and are left out. All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
     `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
     """
 
@@ -518,8 +521,11 @@ class Ibnetdiscover(NetworkBase):
     """The family."""
     file: FileName
     """Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario."""
+    interfaces: names.Interfaces = "joined"
+    """What is a node: a host, attached once to the switch of its first adapter with the
+    bandwidth of all its adapters (`joined`), or each port of an adapter (`nodes`)."""
     links: dict[str, Link] = Field(default_factory=dict)
-    """Link classes: `terminal` and `local`; if links of a kind differ in rate, one class per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s)."""
+    """Link classes: `terminal` and `local`; if links of a kind differ in rate, one class per rate, such as `local-4xEDR`, or `terminal-4xNDR-by-4` of a host with four such ports. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s)."""
 
 
 class EdgeList(NetworkBase):
@@ -548,4 +554,30 @@ class Graphml(NetworkBase):
     """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`."""
 
 
-Network = Annotated[Annotated[Dragonfly, Tag(tag("dragonfly"))] | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))] | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))] | Annotated[FatTree, Tag(tag("fat-tree"))] | Annotated[Torus, Tag(tag("torus"))] | Annotated[HyperX, Tag(tag("hyperx"))] | Annotated[SlimFly, Tag(tag("slim-fly"))] | Annotated[Jellyfish, Tag(tag("jellyfish"))] | Annotated[Crossbar, Tag(tag("crossbar"))] | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))] | Annotated[Codes, Tag(tag("codes"))] | Annotated[Ibnetdiscover, Tag(tag("ibnetdiscover"))] | Annotated[EdgeList, Tag(tag("edge-list"))] | Annotated[Graphml, Tag(tag("graphml"))], chosen_by("family", "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx", "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list", "graphml")]
+class Gml(NetworkBase):
+    """A network from a GML file, such as those of the Topology Zoo."""
+
+    family: Literal["gml"] = "gml"
+    """The family."""
+    file: FileName
+    """The wiring file, relative to the scenario."""
+    nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Nodes on each router, for a file that attaches none. Default: 1."""
+    links: dict[str, NamedLink] = Field(default_factory=dict)
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`."""
+
+
+class Anynet(NetworkBase):
+    """A network from a file of BookSim's topology `anynet`."""
+
+    family: Literal["anynet"] = "anynet"
+    """The family."""
+    file: FileName
+    """The wiring file, relative to the scenario."""
+    nodes_per_router: Annotated[int, Field(ge=1, le=4096)] | None = None
+    """Nodes on each router, for a file that attaches none. Default: 1."""
+    links: dict[str, NamedLink] = Field(default_factory=dict)
+    """Link classes, by the names that the file uses. A link without a class in the file, and of a kind for which no class is given, belongs to the class `terminal`, `local` or `global`."""
+
+
+Network = Annotated[Annotated[Dragonfly, Tag(tag("dragonfly"))] | Annotated[DragonflyPlus, Tag(tag("dragonfly+"))] | Annotated[ReconfigurableDragonfly, Tag(tag("reconfigurable-dragonfly"))] | Annotated[FatTree, Tag(tag("fat-tree"))] | Annotated[Torus, Tag(tag("torus"))] | Annotated[HyperX, Tag(tag("hyperx"))] | Annotated[SlimFly, Tag(tag("slim-fly"))] | Annotated[Jellyfish, Tag(tag("jellyfish"))] | Annotated[Crossbar, Tag(tag("crossbar"))] | Annotated[CrayXcFile, Tag(tag("cray-xc-file"))] | Annotated[Codes, Tag(tag("codes"))] | Annotated[Ibnetdiscover, Tag(tag("ibnetdiscover"))] | Annotated[EdgeList, Tag(tag("edge-list"))] | Annotated[Graphml, Tag(tag("graphml"))] | Annotated[Gml, Tag(tag("gml"))] | Annotated[Anynet, Tag(tag("anynet"))], chosen_by("family", "dragonfly", "dragonfly+", "reconfigurable-dragonfly", "fat-tree", "torus", "hyperx", "slim-fly", "jellyfish", "crossbar", "cray-xc-file", "codes", "ibnetdiscover", "edge-list", "graphml", "gml", "anynet")]

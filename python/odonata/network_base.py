@@ -165,3 +165,26 @@ class ConfiguredNetwork(NetworkBase):
 
     def _groups_are_grids(self, directory: Path) -> bool:
         return bool(self._facts(directory).get("model") == "dragonfly_custom")
+
+
+class DiscoveredNetwork(NetworkBase):
+    """A network of which it matters what is counted as its nodes."""
+
+    def notices(self, directory: Path) -> list[str]:
+        """What is a node, and what is left out."""
+        from odonata import _engine
+        from odonata.subnets import counted, read_subnet
+
+        joined = self.interfaces == "joined"  # type: ignore[attr-defined]
+        spread = "each port is a node"
+        if joined:
+            spread = (
+                "each is one node on the switch of its first adapter, with the bandwidth of all; "
+                'interfaces = "nodes" makes each port a node'
+            )
+        try:
+            subnet = read_subnet(directory / self.file)  # type: ignore[attr-defined]
+        except _engine.SpecError:
+            # The engine says so where it builds the network.
+            return []
+        return counted(subnet, "a node each", spread)

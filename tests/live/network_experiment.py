@@ -123,7 +123,7 @@ def main(results: Path) -> None:
     """64 nodes; each dose twice, between groups and inside, after the placements without load."""
     network = Network(nodes=8)
     rows: list[dict[str, Any]] = []
-    options = ["--nodes", "8", "--iterations", "40", "--size", "32 KiB", "--budget", "6 min"]
+    options = ["--ranks", "8", "--iterations", "40", "--size", "32 KiB", "--budget", "6 min"]
     options += ["--collective", "bcast", "--collective", "reduce", "--collective", "alltoall"]
     with EmulatedSlurm(network.size, cores=2, network=network) as cluster:
         store = cluster.directory / "probes.sqlite"

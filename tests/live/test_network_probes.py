@@ -41,7 +41,7 @@ def test_b_is_blind_to_place_and_what_leaves_groups_is_not(
         stderr=subprocess.DEVNULL,
     )
     try:
-        options = ["--nodes", "4", "--budget", "2 min", "--collective", "bcast"]
+        options = ["--ranks", "4", "--budget", "2 min", "--collective", "bcast"]
         options += ["--size", "32 KiB", "--iterations", "10"]
         idle = probe(
             cluster, store, *options, "--placement", "same-group", "--placement", "same-island"
@@ -119,7 +119,7 @@ def test_launchers_that_know_this_mpi_and_one_that_does_not(
     networked_slurm: Callable[[Network], EmulatedSlurm], tmp_path: Path
 ) -> None:
     cluster = networked_slurm(Network(islands=2, groups=1, nodes=1))
-    options = ["--nodes", "2", "--iterations", "5", "--collective", "bcast", "--size", "4 B"]
+    options = ["--ranks", "2", "--iterations", "5", "--collective", "bcast", "--size", "4 B"]
     # Emulated nodes' names are known to nobody else: hydra gets the address to call back.
     launcher = f"{MPIEXEC} -iface eth0"
     (run,) = probe(cluster, tmp_path / "p.sqlite", *options, "--launcher", launcher)
@@ -144,7 +144,7 @@ def test_an_interrupted_probe_leaves_no_job(
     cluster = networked_slurm(Network(islands=2, groups=1, nodes=2))
     probing = subprocess.Popen(
         [
-            *(*cluster.enter, *CLI, "cluster", "probe", str(tmp_path / "p.sqlite"), "--nodes", "2"),
+            *(*cluster.enter, *CLI, "cluster", "probe", str(tmp_path / "p.sqlite"), "--ranks", "2"),
             *("--work", str(tmp_path), "--placement", "same-group", "--command", "sleep 300"),
         ],
         env=cluster.environment,

@@ -11,7 +11,7 @@ from command import call
 from odonata import Scenario
 from odonata.cluster import jobs, model
 from odonata.cluster.occupancy import occupancy
-from odonata.cluster.topologies import read_wiring
+from odonata.cluster.topologies import read_topology
 from odonata.errors import ClusterError
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -319,7 +319,7 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 def test_topologies_in_every_form(form: str) -> None:
-    groups = read_wiring(FORMS[form]).island_of_node()
+    groups = read_topology(FORMS[form]).island_of_node()
     assert groups == {"n0": "s0", "n1": "s0", "n2": "s1", "n3": "s1"}
 
 
@@ -335,7 +335,7 @@ def test_topologies_in_every_form(form: str) -> None:
 )
 def test_topologies_that_are_none(text: str, message: str) -> None:
     with pytest.raises(ClusterError, match=message):
-        read_wiring(text)
+        read_topology(text)
 
 
 @pytest.mark.parametrize(
@@ -363,16 +363,16 @@ def test_groups_of_a_subnet(
     )
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "subnet").read_text()
-    islands = Counter(read_wiring(text).island_of_node().values())
+    islands = Counter(read_topology(text).island_of_node().values())
     assert list(islands.values()) == [nodes_of_group] * groups
     with pytest.raises(ClusterError, match=r"fabric\.txt: .*line"):
-        read_wiring(text + "nonsense\n", "fabric.txt")
+        read_topology(text + "nonsense\n", "fabric.txt")
 
 
 @has(DATA / "cluster-allocations" / "leonardo-nodes.txt")
 def test_leonardo() -> None:
     """Its own page: 4,992 nodes; cells are numbered 1 to 22."""
-    wiring = read_wiring((DATA / "cluster-allocations" / "leonardo-nodes.txt").read_text())
+    wiring = read_topology((DATA / "cluster-allocations" / "leonardo-nodes.txt").read_text())
     assert len(wiring.leaf_of_node) == 4992
     assert len(set(wiring.island_of_node().values())) == 22
 
@@ -398,7 +398,7 @@ CONF = "".join(f"SwitchName=g{i} Nodes=n[{4 * i}-{4 * i + 3}]\n" for i in range(
 
 
 def test_occupancy_counted_by_hand() -> None:
-    look = occupancy(*cluster(), read_wiring(CONF))
+    look = occupancy(*cluster(), read_topology(CONF))
     counts = [
         [group.count(s) for s in ("idle", "inside", "spanning", "out")] for group in look.groups
     ]
@@ -410,10 +410,10 @@ def test_occupancy_counted_by_hand() -> None:
     # What a reservation has is nobody's to place on.
     machine, running = cluster()
     machine.nodes["n1"] = model.Node("n1", "IDLE", frozenset({"RESERVED"}))
-    look = occupancy(machine, running, read_wiring(CONF))
+    look = occupancy(machine, running, read_topology(CONF))
     assert (look.idle, look.groups[0].count("other"), look.largest_large) == (6, 1, 2)
     with pytest.raises(ClusterError, match="none of the cluster's nodes"):
-        occupancy(*cluster(), read_wiring("SwitchName=a Nodes=x[0-3]"))
+        occupancy(*cluster(), read_topology("SwitchName=a Nodes=x[0-3]"))
 
 
 def test_command_shows_and_draws(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_command_shows_and_draws(tmp_path: Path) -> None:
     (tmp_path / "nodes").write_text("\n".join(rows))
     (tmp_path / "queue").write_text("1|RUNNING|n0\n2|RUNNING|n[4-5,8]\n3|PENDING|\n")
     (tmp_path / "topology").write_text(CONF)
-    files = ("--nodes", "nodes", "--squeue", "queue", "--topology", "topology")
+    files = ("--sinfo", "nodes", "--squeue", "queue", "--topology", "topology")
     run = call("cluster", "show", *files, "--out", "groups.svg", directory=tmp_path)
     assert run.returncode == 0, run.stderr
     assert "job 2 spans 2 groups: 2 in g1, 1 in g2" in run.stdout

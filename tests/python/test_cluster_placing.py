@@ -17,10 +17,10 @@ import pytest
 from odonata.cluster import journal as states
 from odonata.cluster.jobs import UNTIL_PLACED_S
 from odonata.cluster.journal import Journal, open_journal
-from odonata.cluster.nodes import read_topology
 from odonata.cluster.placing import Placer, Rules
 from odonata.cluster.pulse import Pulse
 from odonata.cluster.submitting import is_alive
+from odonata.cluster.topologies import read_topology
 from odonata.errors import ClusterError
 
 

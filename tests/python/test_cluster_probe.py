@@ -318,7 +318,7 @@ def test_a_probe_keeps_every_iteration_of_every_rank(slurm: Path, tmp_path: Path
 
 def test_barrier_starts_and_the_command_line(slurm: Path, tmp_path: Path) -> None:
     store = tmp_path / "p.sqlite"
-    options = ["--nodes", "2", "--iterations", "20", "--start", "barrier", "--size", "1 KiB"]
+    options = ["--ranks", "2", "--iterations", "20", "--start", "barrier", "--size", "1 KiB"]
     options += ["--work", str(tmp_path), "--collective", "allreduce", "--repeat", "2"]
     options += ["--placement", "same-group", "--every", "1 s"]
     done = subprocess.run(
@@ -340,7 +340,7 @@ def test_barrier_starts_and_the_command_line(slurm: Path, tmp_path: Path) -> Non
     assert answer.returncode == 0, answer.stderr
     assert "allreduce" in answer.stdout
     plan = call(
-        *("cluster", "probe", store, "--nodes", "4", "--dry-run"),
+        *("cluster", "probe", store, "--ranks", "4", "--dry-run"),
         *("--placement", "different-islands", "--placement", "same-group"),
         directory=tmp_path,
     )
@@ -512,7 +512,7 @@ def test_slurm_that_answers_no_job_or_refuses(slurm: Path, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_cancels_the_job(slurm: Path, tmp_path: Path, number: int) -> None:
-    options = ["--nodes", "2", "--placement", "same-group", "--command", "sleep 100"]
+    options = ["--ranks", "2", "--placement", "same-group", "--command", "sleep 100"]
     process = subprocess.Popen(
         [*CLI, "cluster", "probe", str(tmp_path / "p.sqlite"), "--work", str(tmp_path), *options],
         stderr=subprocess.PIPE,

@@ -188,10 +188,11 @@ def test_what_is_no_queue_is_refused(text: str, says: str) -> None:
 
 def test_wrong_topologies_and_numbers_are_refused() -> None:
     for text, says in [
-        ("", "no switch with nodes"),
+        ("", "line 1: found ''"),
+        ("SwitchName=a", "no switch with nodes"),
         ("SwitchName=a Nodes=n0\nSwitchName=a Nodes=n1", "described twice"),
-        ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n0", "is attached to a as well"),
-        ("SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c", "c is not described"),
+        ("SwitchName=a Nodes=n0\nSwitchName=b Nodes=n0", "is attached to b, and to a in line 1"),
+        ("SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c", "c, below b, is not described"),
         (
             "SwitchName=a Nodes=n0\nSwitchName=b Switches=a,c\nSwitchName=c Switches=b",
             "above itself",

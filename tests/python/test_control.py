@@ -468,9 +468,9 @@ def test_no_text_of_a_job_is_more_than_text(tmp_path: Path, text: str, content: 
     (tmp_path / "list").write_bytes(content)
     before = sorted(tmp_path.iterdir())
     for options in (
-        ["--nodes", f"n1{text}"],
-        ["--nodes", f"{text},n[0-15]"],
-        ["--nodes", "n[0-15]", "--traffic", str(tmp_path / "list")],
+        ["--hosts", f"n1{text}"],
+        ["--hosts", f"{text},n[0-15]"],
+        ["--hosts", "n[0-15]", "--traffic", str(tmp_path / "list")],
         ["--circuits", str(tmp_path / "list")],
     ):
         done = call("control", "set", file, "--job", "5", *options, directory=tmp_path)
@@ -725,27 +725,27 @@ def test_commands_set_show_verify_and_give_back(
 ) -> None:
     plant = network_plant(tmp_path, DRAGONFLY, "n[0-47]", 4)
     file = str(plant.file)
-    said = json.loads(run("control", "set", file, "--job", "7", "--nodes", "n[0-15]", "--json"))
+    said = json.loads(run("control", "set", file, "--job", "7", "--hosts", "n[0-15]", "--json"))
     assert said["made"] == 16 and set(said["seconds"]) >= {"read", "make", "barrier", "verify"}
     shown = json.loads(run("control", "show", file, "--json"))
     assert shown["ports_of_jobs"] == {"7": 32} and shown["open_transactions"] == []
     assert "switches hold" in run("control", "verify", file)
     entries = json.loads(
-        run("control", "routes", file, "--nodes", "n[0-15]", "--by", "pair", "--json")
+        run("control", "routes", file, "--hosts", "n[0-15]", "--by", "pair", "--json")
     )
     # Routers 0 to 7 have the job's nodes; a packet for another router's node leaves towards it.
     assert {row["router"] for row in entries["entries"]} == set(range(8))
     last = [row for row in entries["entries"] if int(row["to"][1:]) // 2 == row["router"]]
     assert {(row["to"], row["port"]) for row in last} == {(f"n{n}", n % 2) for n in range(16)}
     assert "no way from node 0 to node 16" in run(
-        "control", "routes", file, "--nodes", "n[0,16]", code=2
+        "control", "routes", file, "--hosts", "n[0,16]", code=2
     )
     (tmp_path / "s0.json").unlink()
     assert "is missing" in run("control", "verify", file, code=7)
     assert "was missing; set" in run("control", "recover", file)
     run("control", "verify", file)
     assert "belongs to job 7" in run(
-        "control", "set", file, "--job", "8", "--nodes", "n[8-23]", code=2
+        "control", "set", file, "--job", "8", "--hosts", "n[8-23]", code=2
     )
     assert "0 connections made" in run("control", "give-back", file, "7")
     asked = tmp_path / "squeue"
@@ -759,7 +759,7 @@ def test_commands_set_show_verify_and_give_back(
             file,
             "--job",
             job,
-            "--nodes",
+            "--hosts",
             f"n[{16 * (int(job) - 10)}-{16 * (int(job) - 9) - 1}]",
         )
     assert json.loads(run("control", "give-back", file, "--ended", "--json")) == {
@@ -775,4 +775,4 @@ def test_commands_set_show_verify_and_give_back(
         "control", "set", file, "--job", "9", "--circuits", str(circuits), code=2
     )
     for name in ("n[0-15", "x;rm", "n99"):
-        assert name in run("control", "set", file, "--job", "9", "--nodes", name, code=2)
+        assert name in run("control", "set", file, "--job", "9", "--hosts", name, code=2)

@@ -268,6 +268,8 @@ CASES = {
     "cray": _network_file("file", family="cray-xc-file"),
     "edge list": _network_file("file", family="edge-list"),
     "graphml": _network_file("file", family="graphml"),
+    "gml": _network_file("file", family="gml"),
+    "anynet": _network_file("file", family="anynet"),
     "ibnetdiscover": _network_file("file", family="ibnetdiscover"),
     "tables": _dumped("tables"),
     "subnet": _dumped("subnet"),

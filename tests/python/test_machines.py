@@ -72,12 +72,12 @@ def test_a_file_of_hosts_has_one_in_a_line(tmp_path):
     file.write_text("a1\n# not this\na2\n\n")
     assert read_hosts(file) == ["a1", "a2"]
     file.write_text("a1 a2\n")
-    with pytest.raises(MachineError, match='hosts:1: found "a1 a2"; allowed: one host'):
+    with pytest.raises(MachineError, match='hosts:1: found "a1 a2"; allowed: a host'):
         read_hosts(file)
     file.write_text("\n")
     with pytest.raises(MachineError, match="holds no hosts"):
         read_hosts(file)
-    with pytest.raises(MachineError, match="cannot be read"):
+    with pytest.raises(MachineError, match="there is no such file"):
         read_hosts(tmp_path / "none")
 
 

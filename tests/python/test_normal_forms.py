@@ -115,6 +115,17 @@ NETWORKS: dict[str, dict[str, Any]] = {
         "links": {"fibre": {"kind": "global", "latency": "2 us"}, "copper": {}},
     },
     "graphml": {"family": "graphml", "file": "wiring.graphml"},
+    "gml": {"family": "gml", "file": "zoo.gml", "nodes_per_router": 2},
+    "anynet": {
+        "family": "anynet",
+        "file": "anynet_file",
+        "links": {"local-10": {"latency": "10 ns"}},
+    },
+    "ibnetdiscover-ports": {
+        "family": "ibnetdiscover",
+        "file": "subnet.txt",
+        "interfaces": "nodes",
+    },
     "ibnetdiscover": {
         "family": "ibnetdiscover",
         "file": "subnet.txt",

@@ -15,8 +15,8 @@ from odonata._engine import SpecError
 from odonata.batch.network import SharedLinks
 from odonata.cluster import model
 from odonata.cluster.jobs import UNTIL_PLACED_S, Job, read_jobs
-from odonata.cluster.nodes import read_topology
 from odonata.cluster.placing import Rules
+from odonata.cluster.topologies import read_topology
 from odonata.cluster.what_if import (
     Predicted,
     RunTimes,
@@ -407,7 +407,7 @@ def test_a_log_is_replayed_against_itself(tmp_path: Path) -> None:
     """200 jobs of an emulated Slurm; its mean wait, 17.3 s, and the simulation's, 18.2 s, are those
     of docs/scheduling.md."""
     log, conf = EMULATED / "seed2.json.xz", EMULATED / "slurm.conf"
-    command = ("cluster", "what-if", "--replay", log, "--conf", conf)
+    command = ("cluster", "what-if", "--log", log, "--conf", conf)
     answer = call(*command, "--json", directory=tmp_path)
     assert answer.returncode == 0, answer.stderr
     error = json.loads(answer.stdout)["error"]

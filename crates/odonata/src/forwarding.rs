@@ -87,8 +87,11 @@ pub(crate) fn build(scenario: &Scenario, topology: &Topology) -> Result<AnyRouti
     }
     let files = files(routing)?;
     let subnet = match (&files.subnet, &scenario.network.topology) {
+        (Some(file), Family::Ibnetdiscover(network)) => {
+            Some(network.nodes_of(read_subnet(file, "network.routing.subnet")?))
+        }
         (Some(file), _) => Some(read_subnet(file, "network.routing.subnet")?),
-        (None, Family::Ibnetdiscover(network)) => Some(read_subnet(&network.file, "network.file")?),
+        (None, Family::Ibnetdiscover(network)) => Some(network.subnet()?),
         (None, _) => None,
     };
     if let (Some(subnet), Some(file)) = (&subnet, &files.subnet) {

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::topology::{
-    LeafSpine, edge_list, graphml, infiniband, largest_dragonfly, largest_dragonfly_plus,
+    LeafSpine, anynet, edge_list, gml, graphml, infiniband, largest_dragonfly,
+    largest_dragonfly_plus,
 };
 use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
 use odonata_network::{Peer, Routing, Topology};
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
+use crate::named_file::{in_file, read_file};
 use crate::routing::build_routing;
 use crate::spec::Scenario;
 use crate::subnet::read_subnet;
@@ -66,6 +68,23 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
 pub fn subnet(file: &Path) -> Result<Value, SpecError> {
     let subnet = read_subnet(file, "")?;
     serde_json::to_value(subnet).map_err(|error| SpecError::new("", error.to_string()))
+}
+
+/// The graph of a wiring file by the names that stand in it: `vertices` with `name`, `is_node` and
+/// `group`, `edges` by their places. `family` is that of scenarios: `graphml`, `gml` or `anynet`.
+///
+/// # Errors
+/// If the file cannot be read or is wrong, or the family has no such files.
+pub fn named_graph(file: &Path, family: &str) -> Result<Value, SpecError> {
+    let text = read_file(file, "")?;
+    let graph = match family {
+        "graphml" => graphml::named_graph(&text),
+        "gml" => gml::read(&text).and_then(|read| read.named_graph()),
+        "anynet" => anynet::read(&text).map(|read| read.named_graph()),
+        other => return Err(SpecError::value("", other, "graphml, gml, anynet")),
+    };
+    let graph = graph.map_err(|error| in_file(file, "", &error))?;
+    serde_json::to_value(graph).map_err(|error| SpecError::new("", error.to_string()))
 }
 
 /// A network in numbers, by name; see [`Topology::describe`].

@@ -68,7 +68,7 @@ pub use cost::{Cost, peak_rss_bytes};
 pub use error::{Error, Mistakes, SpecError};
 pub use finished::Run;
 pub use forwarding::parts_of_tables;
-pub use inspect::{EXPORT_FORMATS, Proof, describe, export, subnet, verify, wiring};
+pub use inspect::{EXPORT_FORMATS, Proof, describe, export, named_graph, subnet, verify, wiring};
 pub use jobs::placed::{PlacedJobs, place_jobs};
 pub use jobs::{PlannedJob, plan_jobs};
 pub use listing::{list_program, listing_to_json};

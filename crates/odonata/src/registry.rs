@@ -59,6 +59,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::UplinkCircuits>("uplink_circuits"),
         list::<spec::UplinkSteering>("uplink_steering"),
         list::<spec::CodesModel>("codes_model"),
+        list::<spec::Interfaces>("interfaces"),
         list::<spec::LinkKind>("link_kind"),
         list::<spec::AlgorithmName>("routing"),
         list::<spec::MinimalLinks>("minimal_links"),

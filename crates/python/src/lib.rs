@@ -635,12 +635,21 @@ mod _engine {
 
     /// What is cabled in an InfiniBand subnet, from the output of `ibnetdiscover` or OpenSM's
     /// `opensm-subnet.lst`: a dict of lists of dicts. `switches` (`guid`, `name`, `ports`, `lid`)
-    /// and `hosts` (`guid`, `port_guid`, `name`, `port`, `lid`, `switch`, `switch_port`, `rate`)
-    /// are numbered as the routers and nodes of `family = "ibnetdiscover"`; `cables` join two
-    /// switches (`a`, `b`: switch and port; `rate`). Ports count from 1.
+    /// and `hosts` (`guid`, `port_guid`, `name`, `host`, `port`, `lid`, `switch`, `switch_port`,
+    /// `rate`) are numbered as the routers and nodes of `family = "ibnetdiscover"` with
+    /// `interfaces = "nodes"`; `cables` join two switches (`a`, `b`: switch and port; `rate`). Ports
+    /// count from 1. `aggregation_nodes` and `warnings` are how many were left out.
     #[pyfunction]
     fn read_ibnetdiscover(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
         let found = computing_apart(py, move || Ok(odonata::subnet(&path)?))?;
+        to_python(py, &found)
+    }
+
+    /// The graph of a wiring file by the names that stand in it: `vertices` (`name`, `is_node`,
+    /// `group`) and `edges` (places of both ends). `family` is `graphml`, `gml` or `anynet`.
+    #[pyfunction]
+    fn named_graph(py: Python<'_>, path: PathBuf, family: String) -> PyResult<Bound<'_, PyAny>> {
+        let found = computing_apart(py, move || Ok(odonata::named_graph(&path, &family)?))?;
         to_python(py, &found)
     }
 

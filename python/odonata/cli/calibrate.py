@@ -11,6 +11,7 @@ from odonata import names
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
+    hosts_option,
     jobs_option,
     json_option,
     new_table,
@@ -37,13 +38,7 @@ if TYPE_CHECKING:
     help="The measurements: folders or files that `odonata measurements` reads. May be given "
     "several times.",
 )
-@click.option(
-    "--hosts",
-    "hosts_file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Hosts for measurements that do not name theirs: one host per line, in rank order.",
-)
+@hosts_option("Hosts for measurements that do not name theirs, in rank order")
 @click.option(
     "--shared",
     is_flag=True,
@@ -76,7 +71,7 @@ if TYPE_CHECKING:
 def calibrate(
     machine: Path,
     paths: tuple[Path, ...],
-    hosts_file: Path | None,
+    hosts: str | None,
     shared: bool,
     engine: Any,
     out: Path | None,
@@ -102,8 +97,8 @@ def calibrate(
         check_new_file(out)
     scenario = read_scenario(machine, changes)
     found = read_measurements(paths)
-    if hosts_file is not None:
-        found = with_hosts(found, tuple(read_hosts(hosts_file)), 1)
+    if hosts is not None:
+        found = with_hosts(found, tuple(read_hosts(hosts)), 1)
     console = progress_terminal()
 
     def progress(text: str) -> None:

@@ -8,7 +8,13 @@ from pathlib import Path
 import click
 
 from odonata.cli.cluster_advise import advise
-from odonata.cli.cluster_options import read_text, size, span, timeout_option
+from odonata.cli.cluster_options import (
+    read_topology,
+    size,
+    span,
+    timeout_option,
+    topology_option,
+)
 from odonata.cli.cluster_place import decisions, place, slurm_files, submit
 from odonata.cli.cluster_probe import probe, probes
 from odonata.cli.cluster_show import show
@@ -54,12 +60,7 @@ def cluster() -> None:
     metavar="SIZE",
     help="Remove the oldest samples once all of them take more than this.",
 )
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Slurm's topology.conf: also keep the traffic between islands and between groups.",
-)
+@topology_option(default="none", more=" Also keeps the traffic between islands and between groups.")
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -87,13 +88,10 @@ def watch(
     """
     import time
 
-    from odonata.cluster import nodes as cluster_nodes
     from odonata.cluster.stopping import stopping
     from odonata.cluster.watch import Watch
 
-    wiring = None
-    if topology is not None:
-        wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
+    wiring = None if topology is None else read_topology(topology)
 
     def say(line: str) -> None:
         click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)

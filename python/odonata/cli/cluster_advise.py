@@ -10,9 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.cluster_options import read_text, size, squeue_option, timeout_option
+from odonata.cli.cluster_options import (
+    read_hosts,
+    read_text,
+    read_topology,
+    sinfo_option,
+    size,
+    squeue_option,
+    timeout_option,
+    topology_option,
+)
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    hosts_option,
+    json_option,
+    new_table,
+    print_json,
+    terminal,
+)
 from odonata.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -45,11 +62,9 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     "--size", "size_bytes", callback=_one_size, metavar="SIZE", help="Only for this size."
 )
 @click.option("--placement", metavar="NAME", help="Only for nodes placed this way.")
-@click.option(
-    "--hosts",
-    metavar="LIST",
-    help="The nodes that the job would get, if known, such as n[0-3,7]: shows the load on the "
-    "links that leave their groups. Needs a topology.",
+@hosts_option(
+    "The nodes that the job would get, if known: shows the load on the links that leave their "
+    "groups, which needs a topology"
 )
 @click.option(
     "--evaluate",
@@ -57,18 +72,8 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     help=("Show how good this advice was for the later half of the runs."),
 )
 @squeue_option
-@click.option(
-    "--sinfo",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="What sinfo printed.  [default: asks Slurm]",
-)
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Slurm's topology.conf.  [default: asks Slurm]",
-)
+@sinfo_option()
+@topology_option()
 @click.option(
     "--horizon",
     type=Whole(1, 168),
@@ -156,13 +161,12 @@ def advise(
 
 
 def _topology(file: Path | None, timeout: float, needed: bool) -> Topology | None:
-    from odonata.cluster import nodes, places, slurm
+    from odonata.cluster import survey
 
     if file is not None:
-        return nodes.read_topology(read_text(file), str(file))
+        return read_topology(file)
     try:
-        answer = slurm.ask(places.TOPOLOGY_COMMAND, timeout)
-        return nodes.read_topology(answer, "scontrol show topology")
+        return survey.ask_topology(timeout)
     except ClusterError:
         if needed:
             raise
@@ -177,13 +181,14 @@ def _busy_now(
     timeout: float,
 ) -> dict[str, float]:
     from odonata.cluster import nodes, queue, slurm
+    from odonata.cluster.model import read_nodes
     from odonata.cluster.probe import figures_of
 
     text = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
     jobs = queue.read_queue(text, "squeue" if squeue is None else str(squeue))
     answer = slurm.ask(nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-    total = len(nodes.read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
-    own = queue.hosts(hosts, "--hosts") if hosts else ()
+    total = len(read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
+    own = read_hosts(hosts) if hosts else ()
     if topology is not None and (
         unknown := [name for name in own if name not in topology.leaf_of_node]
     ):

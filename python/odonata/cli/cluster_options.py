@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from odonata.cli.numeric import Number
+from odonata.cli.shared import Command, notices, option, progress_terminal
 from odonata.errors import ClusterError
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from odonata.cluster.nodes import Topology
 
 
 def timeout_option(command: Command) -> Command:
@@ -34,6 +36,64 @@ def squeue_option(command: Command) -> Command:
         metavar="FILE",
         help="What squeue printed, as JSON or text; - is standard input.  [default: asks Slurm]",
     )(command)
+
+
+def sinfo_option(*, default: str = "asks Slurm", old: str = "") -> Callable[[Command], Command]:
+    """Makes the decorator that adds ``--sinfo``.
+
+    Args:
+        default: What happens without it.
+        old: What it was called.
+    """
+    return option(
+        "--sinfo",
+        old=old,
+        type=click.Path(path_type=Path, allow_dash=True),
+        metavar="FILE",
+        help="The cluster's nodes: what sinfo or `scontrol show nodes` printed, as JSON or text; - "
+        f"is standard input.  [default: {default}]",
+    )
+
+
+def topology_option(*, default: str = "asks Slurm", more: str = "") -> Callable[[Command], Command]:
+    """Makes the decorator that adds ``--topology``.
+
+    Args:
+        default: What happens without it.
+        more: What it is for.
+    """
+    return click.option(
+        "--topology",
+        type=click.Path(path_type=Path, allow_dash=True),
+        metavar="FILE",
+        help="Which node is on which switch: topology.conf, topology.yaml, a list of nodes with "
+        "attributes, a list of links, the output of ibnetdiscover, GraphML, GML, a network file of "
+        f"BookSim, or a scenario of the machine with its hosts (.toml).{more}  "
+        f"[default: {default}]",
+    )
+
+
+def read_topology(path: Path) -> Topology:
+    """The topology in a file that ``--topology`` names.
+
+    Raises:
+        ClusterError: If it is none.
+        ScenarioError: If it is a scenario, and wrong.
+    """
+    from odonata.cluster.topologies import read_topology_file
+
+    return read_topology_file(path, notices(progress_terminal()))
+
+
+def read_hosts(given: str) -> tuple[str, ...]:
+    """The hosts that ``--hosts`` names, each once.
+
+    Raises:
+        MachineError: If it names none.
+    """
+    from odonata.machines.hosts import read_hosts as read
+
+    return tuple(dict.fromkeys(read(given)))
 
 
 def span(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:

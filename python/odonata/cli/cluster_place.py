@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from odonata import names
-from odonata.cli.cluster_options import read_text, span, timeout_option
+from odonata.cli.cluster_options import read_topology, span, timeout_option, topology_option
 from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import debug_option, escape, json_option, print_json, terminal
 from odonata.errors import ClusterError, OutputError
@@ -51,13 +51,7 @@ _heartbeat = click.option(
     help="How GRAP spreads large jobs over groups.",
 )
 @click.option("--seed", type=SEED, default=1, help=("Seed of policies that draw at random."))
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
-    "output of ibnetdiscover.  [default: asks Slurm]",
-)
+@topology_option()
 @click.option(
     "--group",
     "level",
@@ -180,7 +174,6 @@ def place(
     from odonata.cluster.daemon import Daemon
     from odonata.cluster.placing import Placer, Rules
     from odonata.cluster.stopping import stopping
-    from odonata.cluster.topologies import read_wiring
 
     if os.geteuid() == 0 and not (allow_root or dry_run):
         raise click.UsageError(
@@ -189,11 +182,7 @@ def place(
         )
     if shadow and dry_run:
         raise click.UsageError("--shadow keeps what it decides, --dry-run does not: choose one")
-    wiring = (
-        survey.ask_topology(timeout)
-        if topology is None
-        else read_wiring(read_text(topology), str(topology))
-    )
+    wiring = survey.ask_topology(timeout) if topology is None else read_topology(topology)
     rules = Rules(
         policy=policy,
         mode=mode,

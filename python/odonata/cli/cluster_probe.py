@@ -8,9 +8,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.cluster_options import duration, read_text, sizes, span, timeout_option
+from odonata.cli.cluster_options import (
+    duration,
+    read_topology,
+    sizes,
+    span,
+    timeout_option,
+    topology_option,
+)
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    new_table,
+    option,
+    print_json,
+    terminal,
+)
 from odonata.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -34,13 +49,14 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     help="Where the nodes are: below one switch, in one island, in several islands, or wherever "
     "Slurm puts them. May be given several times: one job for each.",
 )
-@click.option(
-    "--nodes",
+@option(
+    "--ranks",
+    old="--nodes",
     type=Whole(1),
     default=16,
     show_default=True,
     metavar="N",
-    help="Nodes of the job; each runs one rank.",
+    help="Ranks of the job, each on a node of its own.",
 )
 @click.option(
     "--islands",
@@ -185,12 +201,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     help="Directory that all nodes see; jobs leave their results there until they are in STORE.  "
     "[default: here]",
 )
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Slurm's topology.conf, where `scontrol show topology` says too little.",
-)
+@topology_option()
 @click.option(
     "--seed",
     type=Whole(None, largest=2**64 - 1),
@@ -204,7 +215,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 def probe(
     store: Path,
     placements: tuple[str, ...],
-    nodes: int,
+    ranks: int,
     islands: int | None,
     collectives: tuple[str, ...],
     message_sizes: tuple[int, ...],
@@ -239,14 +250,13 @@ def probe(
     """
     import random
 
-    from odonata.cluster import nodes as cluster_nodes
     from odonata.cluster.probe import Probe, Prober
     from odonata.cluster.probes import Probes
 
     wanted = [
         Probe(
             placement=placement,
-            ranks=nodes,
+            ranks=ranks,
             collectives=tuple(dict.fromkeys(collectives)),
             sizes=tuple(sorted(set(message_sizes))),
             iterations=iterations,
@@ -273,7 +283,7 @@ def probe(
         say=lambda line: click.echo(line, err=True),
     )
     if topology is not None:
-        prober.topology = cluster_nodes.read_topology(read_text(topology), str(topology))
+        prober.topology = read_topology(topology)
     if dry_run:
         _show_plan(prober, wanted)
         return

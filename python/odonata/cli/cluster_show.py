@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from odonata.cli.cluster_options import read_text, squeue_option, timeout_option
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.cluster_options import (
+    read_text,
+    read_topology,
+    sinfo_option,
+    squeue_option,
+    timeout_option,
+    topology_option,
+)
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    new_table,
+    notices,
+    print_json,
+    progress_terminal,
+    terminal,
+)
 
 if TYPE_CHECKING:
     from odonata.cluster.occupancy import Occupancy
@@ -16,20 +33,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @squeue_option
-@click.option(
-    "--nodes",
-    "nodes_file",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="What `scontrol show nodes` printed, as text or JSON.  [default: asks Slurm]",
-)
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="topology.conf, topology.yaml, a list of nodes with attributes, a list of links, or the "
-    "output of ibnetdiscover.  [default: asks Slurm]",
-)
+@sinfo_option(old="--nodes")
+@topology_option()
 @click.option(
     "--slurmrestd",
     "rest",
@@ -58,7 +63,7 @@ if TYPE_CHECKING:
 @debug_option
 def show(
     squeue: Path | None,
-    nodes_file: Path | None,
+    sinfo: Path | None,
     topology: Path | None,
     rest: Path | None,
     level: str,
@@ -73,27 +78,28 @@ def show(
     from odonata.cluster import jobs, model, survey
     from odonata.cluster.occupancy import occupancy
     from odonata.cluster.rest import Slurmrestd
-    from odonata.cluster.topologies import read_wiring
 
-    if (squeue is None) != (nodes_file is None):
-        raise click.UsageError("--squeue and --nodes go together: they are of the same moment")
+    if (squeue is None) != (sinfo is None):
+        raise click.UsageError("--squeue and --sinfo go together: they are of the same moment")
     if rest is not None:
         if topology is None or squeue is not None:
-            raise click.UsageError("--slurmrestd needs --topology, and no --squeue or --nodes")
+            raise click.UsageError("--slurmrestd needs --topology, and no --squeue or --sinfo")
         daemon = Slurmrestd(rest, timeout)
         machine = daemon.machine()
         queue, _ = daemon.jobs()
-    elif squeue is None or nodes_file is None:
+    elif squeue is None or sinfo is None:
         machine = survey.ask_machine(timeout)
         queue, _ = survey.ask_jobs(timeout)
     else:
-        answer = read_text(nodes_file)
-        machine = model.Machine(model.read_node_list(answer, str(nodes_file)))
+        nodes = model.read_node_list(read_text(sinfo), str(sinfo))
+        if all(node.state == "UNKNOWN" for node in nodes.values()):
+            notices(progress_terminal())(
+                f"{sinfo} tells no states: nodes without a job are taken for idle"
+            )
+            nodes = {name: replace(node, state="IDLE") for name, node in nodes.items()}
+        machine = model.Machine(nodes)
         queue, _ = jobs.read_jobs(read_text(squeue), str(squeue))
-    if topology is None:
-        wiring = survey.ask_topology(timeout)
-    else:
-        wiring = read_wiring(read_text(topology), str(topology))
+    wiring = survey.ask_topology(timeout) if topology is None else read_topology(topology)
     look = occupancy(machine, queue, wiring, level)
     if out is not None:
         _draw(look, out)

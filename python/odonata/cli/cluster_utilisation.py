@@ -12,9 +12,29 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.cluster_options import read_text, span, squeue_option, timeout_option
+from odonata.cli.cluster_options import (
+    read_hosts,
+    read_text,
+    read_topology,
+    sinfo_option,
+    span,
+    squeue_option,
+    timeout_option,
+    topology_option,
+)
+from odonata.cli.keys import given_options
+from odonata.cli.log import reading_of, reading_options
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.schedule_options import READING
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    hosts_option,
+    json_option,
+    new_table,
+    print_json,
+    terminal,
+)
 from odonata.errors import ClusterError
 from odonata.numbers import finite
 
@@ -33,24 +53,13 @@ if TYPE_CHECKING:
     metavar="N",
     help="Nodes of the cluster, whatever their state.  [default: asks Slurm, or as --sinfo says]",
 )
-@click.option(
-    "--sinfo",
-    type=click.Path(path_type=Path, allow_dash=True),
-    metavar="FILE",
-    help="What sinfo or `scontrol show nodes` printed, instead of --nodes.",
+@sinfo_option(default="asks Slurm, or as --nodes says")
+@topology_option(
+    default="none", more=" Also shows islands and groups, and the traffic between them."
 )
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Slurm's topology.conf, or what `scontrol show topology` printed: also shows islands and "
-    "groups, and the traffic between them.",
-)
-@click.option(
-    "--hosts",
-    metavar="LIST",
-    help="Nodes of a job, such as n[0-3,7]: shows the utilisation of the groups and islands where "
-    "the job sits. Needs --topology.",
+@hosts_option(
+    "The nodes of a job: shows the utilisation of the groups and islands where it sits, which "
+    "needs --topology"
 )
 @click.option(
     "--exclude",
@@ -88,11 +97,7 @@ if TYPE_CHECKING:
     "programs.",
 )
 @click.option("--schedule", metavar="NAME", help="Which schedule, if the directory holds several.")
-@click.option(
-    "--unit",
-    type=click.Choice(["nodes", "processors"]),
-    help="Unit of the job sizes in the log.  [default: detected]",
-)
+@reading_options
 @click.option(
     "--communication",
     type=click.Path(path_type=Path),
@@ -116,10 +121,10 @@ def utilisation(
     at: str | None,
     every: int | None,
     schedule: str | None,
-    unit: str | None,
     communication: Path | None,
     timeout: float,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Background network utilisation b: the share of the nodes that is communicating.
 
@@ -130,6 +135,7 @@ def utilisation(
     """
     from odonata.cluster import nodes as cluster_nodes
     from odonata.cluster import queue, slurm
+    from odonata.cluster.model import read_nodes
 
     if nodes is not None and sinfo is not None:
         raise click.UsageError("--nodes and --sinfo say the same: give one of them")
@@ -138,13 +144,14 @@ def utilisation(
     if log is not None:
         if squeue is not None:
             raise click.UsageError("--squeue and --log are two sources: give one of them")
-        past, moments = _past(log, schedule, unit, at, every)
+        past, moments = _past(log, schedule, how, at, every)
     elif given := [
-        name
-        for name, value in (
-            *(("--at", at), ("--every", every), ("--schedule", schedule), ("--unit", unit)),
-        )
-        if value is not None
+        *(
+            name
+            for name, value in (("--at", at), ("--every", every), ("--schedule", schedule))
+            if value is not None
+        ),
+        *(option.option for option, _ in given_options(READING, how)),
     ]:
         raise click.UsageError(f"{given[0]} needs --log: a job log or a schedule")
     elif squeue is not None and nodes is None and sinfo is None:
@@ -153,7 +160,7 @@ def utilisation(
         )
     wiring = past.topology() if past is not None else None
     if topology is not None:
-        wiring = cluster_nodes.read_topology(read_text(topology), str(topology))
+        wiring = read_topology(topology)
     if hosts is not None and wiring is None:
         raise click.UsageError("--hosts needs --topology: which groups these nodes are in")
     weights: Mapping[str, float] = {} if past is None else past.communication
@@ -174,7 +181,7 @@ def utilisation(
             exclude = (own,)
     if nodes is None:
         answer = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-        nodes = len(cluster_nodes.read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
+        nodes = len(read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
     looks = (_Look(jobs, nodes, at_least, exclude, weights) for jobs in queues)
     if every is not None:
         _write_all(moments, looks, wiring, as_json)
@@ -187,13 +194,17 @@ def utilisation(
 
 
 def _past(
-    log: Path, schedule: str | None, unit: str | None, at: str | None, every: int | None
+    log: Path,
+    schedule: str | None,
+    how: Mapping[str, Any],
+    at: str | None,
+    every: int | None,
 ) -> tuple[Past, Sequence[int]]:
     """The past, and which of its moments are asked for."""
     from odonata.batch.options import moment
     from odonata.cluster.past import read_past
 
-    past = read_past(log, schedule, {} if unit is None else {"unit": unit})
+    past = read_past(log, schedule, reading_of(how))
     first, last = past.span_s
     begin = first if at is None else moment(at, first, past.epoch)
     if not first <= begin <= last:
@@ -282,10 +293,9 @@ class _Look:
 
     def exposed(self, group_of_node: dict[str, str], hosts: str) -> Utilisation:
         """Of the groups that a job's nodes are in."""
-        from odonata.cluster import queue
         from odonata.cluster.utilisation import utilisation
 
-        names = queue.hosts(hosts, "--hosts")
+        names = read_hosts(hosts)
         if unknown := [name for name in names if name not in group_of_node]:
             raise ClusterError(f"--hosts: node {unknown[0]} is not in the topology")
         own = {group_of_node[name] for name in names}

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.cluster_options import read_text, span, timeout_option
+from odonata.cli.cluster_options import (
+    read_text,
+    read_topology,
+    sinfo_option,
+    span,
+    squeue_option,
+    timeout_option,
+    topology_option,
+)
 from odonata.cli.cluster_place import POLICIES
+from odonata.cli.keys import given_options
+from odonata.cli.log import read_log, reading_options
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.schedule_options import READING
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    new_table,
+    option,
+    print_json,
+    terminal,
+)
 
 if TYPE_CHECKING:
     from odonata.batch.network import SharedLinks
@@ -51,12 +71,9 @@ SLURM = "slurm"
     show_default=True,
     help="For all other jobs: run time divided by time limit.",
 )
-@click.option(
-    "--topology",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="As for `odonata cluster place`.  [default: asks Slurm]",
-)
+@squeue_option
+@sinfo_option()
+@topology_option()
 @click.option(
     "--group",
     "level",
@@ -130,13 +147,15 @@ SLURM = "slurm"
     "nothing is drawn.",
 )
 @click.option("--jobs", "list_jobs", is_flag=True, help="Show every job's start under each policy.")
-@click.option(
-    "--replay",
+@option(
+    "--log",
+    old="--replay",
     type=click.Path(path_type=Path),
     metavar="LOG",
     help="Instead of the queue: simulate a log of the past (sacct, scontrol show jobs, JSON) and "
     "report how far the simulation is from what happened. Needs --conf.",
 )
+@reading_options
 @click.option(
     "--conf",
     "configuration",
@@ -154,6 +173,8 @@ def what_if(
     horizon: int,
     run_times: Path | None,
     share: float,
+    squeue: Path | None,
+    sinfo: Path | None,
     topology: Path | None,
     level: str,
     network: str,
@@ -165,10 +186,11 @@ def what_if(
     network_seed: int,
     draws: int,
     list_jobs: bool,
-    replay: Path | None,
+    log: Path | None,
     configuration: tuple[Path, ...],
     timeout: float,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Predict when waiting jobs will start: under plain Slurm, GRAP and others, side by side.
 
@@ -177,11 +199,22 @@ def what_if(
     """
     from odonata.cluster.what_if import RunTimes, read_run_times, summary
 
-    if replay is not None:
+    if log is not None:
         if not configuration:
-            raise click.UsageError("--replay needs --conf: the cluster that the log is of")
-        _replay(replay, configuration, as_json)
+            raise click.UsageError("--log needs --conf: the cluster that the log is of")
+        if squeue is not None:
+            raise click.UsageError("--squeue and --log are two sources: give one of them")
+        _replay(log, how, configuration, as_json)
         return
+    if given := [one.option for one, _ in given_options(READING, how)]:
+        raise click.UsageError(f"{given[0]} needs --log: a job log")
+    if (squeue is None) != (sinfo is None):
+        raise click.UsageError("--squeue and --sinfo go together: they are of the same moment")
+    if squeue is not None and SLURM in policies and not configuration:
+        raise click.UsageError(
+            "--squeue with --policy slurm needs --conf: slurm.conf, or what scontrol show config, "
+            "nodes and partitions printed"
+        )
     links = None
     if network == "flow":
         if machine is None or mpi_share is None:
@@ -202,6 +235,7 @@ def what_if(
     now_s, found = _predict(
         *(policies, horizon, RunTimes(known, share), topology, level, configuration, timeout),
         *(links, draws),
+        None if squeue is None or sinfo is None else (squeue, sinfo),
     )
     if as_json:
         print_json(
@@ -249,34 +283,55 @@ def _predict(
     timeout: float,
     links: SharedLinks | None,
     draws: int,
+    files: tuple[Path, Path] | None,
 ) -> tuple[float, dict[str, list[Predicted]]]:
-    """The moment from which starts count, Unix seconds, and jobs by policy."""
+    """The moment from which starts count, Unix seconds, and jobs by policy.
+
+    Args:
+        policies: Their names.
+        horizon: How far to look, seconds.
+        run_times: Of the jobs.
+        topology: The file that names it; by default Slurm is asked.
+        level: What a group is.
+        configuration: Slurm's files.
+        timeout: Of Slurm's commands, seconds.
+        links: The network that jobs share.
+        draws: How often to draw.
+        files: What squeue and sinfo printed; by default Slurm is asked.
+    """
     import re
     import time
 
     from odonata.cluster import slurm, survey
     from odonata.cluster.placing import Rules
-    from odonata.cluster.topologies import read_wiring
     from odonata.cluster.what_if import (
         Snapshot,
         read_last_backfill,
+        read_snapshot,
         unaccounted,
         under_policy,
         under_slurm,
     )
 
-    listing = slurm.ask(("squeue", "--json"), timeout) if SLURM in policies else ""
-    diagnosis = slurm.ask(("sdiag",), timeout) if SLURM in policies else ""
-    jobs, _ = survey.ask_jobs(timeout)
-    now = time.time()
-    wiring = (
-        survey.ask_topology(timeout)
-        if topology is None
-        else read_wiring(read_text(topology), str(topology))
-    )
-    machine = survey.ask_machine(timeout)
+    given = [(path.name, read_text(path)) for path in configuration]
+    diagnosis = listing = ""
+    if files is not None:
+        squeue, sinfo = files
+        listing = read_text(squeue)
+        wiring = None if topology is None else read_topology(topology)
+        now, machine, jobs, wiring = read_snapshot(
+            (str(squeue), listing), (str(sinfo), read_text(sinfo)), given, wiring
+        )
+    else:
+        if SLURM in policies:
+            listing = slurm.ask(("squeue", "--json"), timeout)
+            diagnosis = slurm.ask(("sdiag",), timeout)
+        jobs, _ = survey.ask_jobs(timeout)
+        now = time.time()
+        wiring = survey.ask_topology(timeout) if topology is None else read_topology(topology)
+        machine = survey.ask_machine(timeout)
     unknown = unaccounted(machine, jobs)
-    if unknown:
+    if unknown and files is None:
         time.sleep(1)
         again, _ = survey.ask_jobs(timeout)
         unknown &= unaccounted(survey.ask_machine(timeout), again)
@@ -291,7 +346,7 @@ def _predict(
     found: dict[str, list[Predicted]] = {}
     for policy in dict.fromkeys(policies):
         if policy == SLURM:
-            texts = [(path.name, read_text(path)) for path in configuration] or [
+            texts = given or [
                 (what, slurm.ask(("scontrol", "show", what), timeout))
                 for what in ("config", "nodes", "partitions")
             ]
@@ -307,11 +362,13 @@ def _predict(
     return now, found
 
 
-def _replay(log: Path, configuration: tuple[Path, ...], as_json: bool) -> None:
+def _replay(
+    log: Path, how: Mapping[str, Any], configuration: tuple[Path, ...], as_json: bool
+) -> None:
     from odonata.batch.slurm import schedule_as_slurm
     from odonata.cluster.what_if import replay_error
 
-    simulated = schedule_as_slurm(log, list(configuration))
+    simulated = schedule_as_slurm(read_log(log, how), list(configuration))
     columns = ["submit_s", "start_s", "recorded_wait_s"]
     both = simulated.jobs.select(columns).to_pandas().dropna()
     recorded = (both["submit_s"] + both["recorded_wait_s"]).tolist()

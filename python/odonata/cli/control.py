@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json, terminal
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    hosts_option,
+    json_option,
+    new_table,
+    print_json,
+    terminal,
+)
 from odonata.errors import ControlError, DeviceError
 from odonata.numbers import finite
 
@@ -95,17 +103,14 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
     metavar="FILE",
     help="The circuits: one line `switch ingress egress` for each.",
 )
-@click.option(
-    "--nodes",
-    metavar="LIST",
-    help="The job's nodes, such as n[0-3,7]: the circuits are chosen as the simulator chooses "
-    "them.",
+@hosts_option(
+    "The job's nodes: the circuits are chosen as the simulator chooses them", old="--nodes"
 )
 @click.option(
     "--traffic",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="With --nodes, what the nodes send: one line `node node bytes` for each pair.  [default: "
+    help="With --hosts, what the nodes send: one line `node node bytes` for each pair.  [default: "
     "the same between all pairs]",
 )
 @_wait
@@ -115,16 +120,16 @@ def set_(
     plant: Path,
     job: int,
     circuits: Path | None,
-    nodes: str | None,
+    hosts: str | None,
     traffic: Path | None,
     wait: float,
     as_json: bool,
 ) -> None:
     """Give a job circuits; on return either all of them are set and verified, or none is."""
-    if (circuits is None) == (nodes is None):
-        raise click.UsageError("give one of --circuits FILE and --nodes LIST")
-    if traffic is not None and nodes is None:
-        raise click.UsageError("--traffic needs --nodes")
+    if (circuits is None) == (hosts is None):
+        raise click.UsageError("give one of --circuits FILE and --hosts HOSTS")
+    if traffic is not None and hosts is None:
+        raise click.UsageError("--traffic needs --hosts")
     read = _plant(plant)
     names: Collection[str]
     if circuits is not None:
@@ -141,9 +146,11 @@ def set_(
                 (words[0], words[1], _amount(words[2], where))
                 for words, where in _rows(traffic, "node node bytes")
             ]
-        hosts = _hosts(nodes or "")
-        decide = read.for_nodes(job, hosts, sent)
-        names = read.switches_of(hosts)
+        from odonata.machines.hosts import read_hosts
+
+        nodes = read_hosts(hosts or "")
+        decide = read.for_nodes(job, nodes, sent)
+        names = read.switches_of(nodes)
     with _controller(read, wait) as at_work:
         outcome = at_work.set_circuits(job, decide, names)
     _tell(outcome, as_json)
@@ -217,11 +224,7 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
 
 @control.command()
 @_plant_argument
-@click.option(
-    "--nodes",
-    metavar="LIST",
-    help="Between these nodes only.  [default: all of the plant]",
-)
+@hosts_option("Between these nodes only, not all of the plant", old="--nodes")
 @click.option(
     "--by",
     type=click.Choice(["destination", "pair"]),
@@ -233,15 +236,16 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
 @_wait
 @json_option
 @debug_option
-def routes(plant: Path, nodes: str | None, by: str, wait: float, as_json: bool) -> None:
+def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) -> None:
     """Print routers' forwarding entries for the circuits held now, as the simulator routes."""
     from odonata.control.network import by_destination, flows
+    from odonata.machines.hosts import read_hosts
 
     read = _plant(plant)
     network = read.network
     if network is None:
         raise ControlError(f"{plant}: scenario: found nothing; allowed: the network's scenario")
-    names = list(network.nodes) if nodes is None else _hosts(nodes)
+    names = list(network.nodes) if hosts is None else read_hosts(hosts)
     pairs = [(one, other) for one in names for other in names if one != other]
     with _controller(read, wait) as at_work:
         held = at_work.settings()
@@ -302,15 +306,6 @@ def _tell(outcome: Outcome, as_json: bool) -> None:
         out.print(took)
     if outcome.note:
         out.print(escape(outcome.note))
-
-
-def _hosts(given: str) -> list[str]:
-    from odonata._engine import expand_hostlist
-
-    try:
-        return list(expand_hostlist(given))
-    except ValueError as error:
-        raise ControlError(f"--nodes: {error}") from None
 
 
 def _rows(file: Path, form: str) -> Iterator[tuple[list[str], str]]:

@@ -29,9 +29,23 @@ if TYPE_CHECKING:
     from odonata.batch import JobLog
 
 
+def reading_options(command: Command) -> Command:
+    """Adds the options that say how a log is read."""
+    return key_options(command, READING)
+
+
+def reading_of(how: Mapping[str, Any]) -> dict[str, Any]:
+    """What they say, as arguments of ``read_job_log``.
+
+    Args:
+        how: Values of the options, by their parameters.
+    """
+    return {option.key.rpartition(".")[2]: value for option, value in given_options(READING, how)}
+
+
 def log_options(command: Command) -> Command:
     """Adds the argument LOG and how to read it."""
-    return click.argument("log", type=click.Path(path_type=Path))(key_options(command, READING))
+    return click.argument("log", type=click.Path(path_type=Path))(reading_options(command))
 
 
 def read_log(log: Path, how: Mapping[str, Any], machine_nodes: int | None = None) -> JobLog:
@@ -47,8 +61,7 @@ def read_log(log: Path, how: Mapping[str, Any], machine_nodes: int | None = None
     """
     from odonata.batch import read_job_log
 
-    given = {option.key.rpartition(".")[2]: value for option, value in given_options(READING, how)}
-    return read_job_log(log, machine_nodes=machine_nodes, **given)
+    return read_job_log(log, machine_nodes=machine_nodes, **reading_of(how))
 
 
 @click.group()

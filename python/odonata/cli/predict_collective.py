@@ -12,6 +12,7 @@ from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
+    hosts_option,
     json_option,
     new_table,
     print_json,
@@ -26,14 +27,7 @@ if TYPE_CHECKING:
 
 @click.command("predict-collective")
 @click.argument("machine", type=click.Path(path_type=Path))
-@click.option(
-    "--hosts",
-    "hosts_file",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The allocation: one host per line, in rank order.",
-)
+@hosts_option("The allocation, in rank order", required=True)
 @click.option(
     "--collective",
     required=True,
@@ -101,7 +95,7 @@ if TYPE_CHECKING:
 @debug_option
 def predict_collective(
     machine: Path,
-    hosts_file: Path,
+    hosts: str,
     collective: str,
     algorithms: tuple[str, ...],
     sizes: tuple[str, ...],
@@ -123,15 +117,15 @@ def predict_collective(
     from odonata.machines.names import operation_of
     from odonata.machines.prediction import Predictor, candidates
 
-    hosts = read_hosts(hosts_file)
+    names_of_hosts = read_hosts(hosts)
     scenario = read_scenario(machine, changes)
     predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls)
     operation = operation_of(collective)
     counts = [_bytes(size) for size in sizes]
-    first = predictor.case(hosts, operation, "auto", counts[0], per_node)
+    first = predictor.case(names_of_hosts, operation, "auto", counts[0], per_node)
     names = algorithms or candidates(operation, first.ranks)
     rows = [
-        [predictor.case(hosts, operation, name, size, per_node) for name in names]
+        [predictor.case(names_of_hosts, operation, name, size, per_node) for name in names]
         for size in counts
     ]
     predicted = _predict(predictor, rows)

@@ -27,6 +27,68 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+def option(*names: str, old: str = "", **settings: Any) -> Callable[[Command], Command]:
+    """As ``click.option``; a name that the option had before is accepted with a notice.
+
+    Args:
+        names: The option's.
+        old: The name that it had; empty for none.
+        settings: As of ``click.option``.
+    """
+    if not old:
+        return click.option(*names, **settings)
+    new, then = names[0], settings.pop("callback", None)
+
+    def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        if value not in (None, ()):
+            click.echo(
+                f"Note: {old} is called {new} now; the old name will be an error in the next minor "
+                "version",
+                err=True,
+            )
+            context.meta[f"odonata.{new}"] = value
+
+    def value_of(context: click.Context, parameter: click.Parameter, value: Any) -> Any:
+        before = context.meta.get(f"odonata.{new}")
+        if before is not None:
+            source = context.get_parameter_source(parameter.name or "")
+            if source is not click.core.ParameterSource.DEFAULT:
+                raise click.UsageError(f"{old} is the old name of {new}: give one of them")
+            value = before
+        if settings.get("required") and value in (None, ()):
+            raise click.MissingParameter(ctx=context, param=parameter)
+        return value if then is None else then(context, parameter, value)
+
+    kept = {key: settings[key] for key in ("type", "multiple") if key in settings}
+
+    def decorate(command: Command) -> Command:
+        main = {**settings, "required": False, "callback": value_of}
+        command = click.option(*names, **main)(command)
+        return click.option(
+            old, **kept, hidden=True, is_eager=True, expose_value=False, callback=remember
+        )(command)
+
+    return decorate
+
+
+def hosts_option(text: str, *, old: str = "", required: bool = False) -> Callable[..., Any]:
+    """Makes the decorator that adds ``--hosts``.
+
+    Args:
+        text: What they are, as the beginning of a sentence.
+        old: What it was called.
+        required: Whether it has to be given.
+    """
+    return option(
+        "--hosts",
+        old=old,
+        required=required,
+        metavar="HOSTS",
+        help=f"{text}: a list such as n[0-3,7], or a file with hosts or lists, one a line; - is "
+        "standard input.",
+    )
+
+
 def _remember_debug(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value:
         context.find_root().meta["odonata.debug"] = True

@@ -13,7 +13,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from odonata.cluster.queue import hosts
@@ -57,6 +57,19 @@ _WORDS = {
     "COMPLETING": ("IDLE", "COMPLETING"),
     "REBOOT": ("IDLE", "REBOOT_REQUESTED"),
     "INVAL": ("DOWN", "INVALID_REG"),
+}
+#: Words that ``sinfo`` cuts short.
+_SHORT = {
+    "alloc": "ALLOCATED",
+    "mix": "MIXED",
+    "drng": "DRAINING",
+    "drain": "DRAINED",
+    "plnd": "PLANNED",
+    "resv": "RESERVED",
+    "unk": "UNKNOWN",
+    "futr": "FUTURE",
+    "failg": "FAILING",
+    "boot": "REBOOT",
 }
 _BASES = frozenset({"IDLE", "ALLOCATED", "MIXED", "DOWN", "ERROR", "FUTURE", "UNKNOWN"})
 #: Flags that do not keep a job off an idle node.
@@ -169,23 +182,105 @@ class Machine:
 def read_node_list(
     text: str, source: str = "scontrol show nodes", left_out: LeftOut | None = None
 ) -> dict[str, Node]:
-    """The nodes that ``scontrol show nodes`` printed, or ``sinfo --json`` of Slurm before 23.11.
+    """The nodes of a cluster, each once, in the order of the text.
+
+    Args:
+        text: Of ``scontrol show nodes`` or ``sinfo``, as JSON of any version or as text; of
+            ``sinfo`` with any columns among which are the nodes (or their hosts), with its header
+            or as ``%N`` or ``%N %T``. Nodes whose states are not told are ``UNKNOWN``.
+        source: Where it comes from, for errors.
+        left_out: Is told of records that make no sense; by default they are errors.
 
     Raises:
-        ClusterError: If it is neither, or there is no node.
+        ClusterError: If it is none of these, or there is no node.
     """
     if _is_json(text):
-        nodes = _each(listed(text, "nodes", source), _node_of_json, "node", source, left_out)
+        found = _nodes_of_json(text, source, left_out)
+    elif re.search(r"(?m)^\s*NodeName=", text):
+        given = _each(records(text, "NodeName"), _node_of_text, "node", source, left_out)
+        # A line of slurm.conf names many.
+        found = (replace(one, name=name) for one in given for name in hosts(one.name, source))
     else:
-        nodes = _each(records(text, "NodeName"), _node_of_text, "node", source, left_out)
-    found = {node.name: node for node in nodes}
-    if not found:
-        raise ClusterError(f"{source}: no node; allowed: the output of `scontrol show nodes`")
-    return found
+        found = _nodes_of_sinfo(text.lstrip("\ufeff"), source)
+    nodes: dict[str, Node] = {}
+    for node in found:
+        known = nodes.get(node.name)
+        # `sinfo` has a row for each partition of a node.
+        if known is None or known.state == "UNKNOWN":
+            nodes[node.name] = node
+    if not nodes:
+        raise ClusterError(
+            f"{source}: no node; allowed: the output of `scontrol show nodes` or `sinfo`"
+        )
+    return nodes
+
+
+def read_nodes(text: str, source: str = "sinfo") -> tuple[str, ...]:
+    """Names of all nodes of a cluster, in whatever state; see :func:`read_node_list`."""
+    return tuple(read_node_list(text, source))
 
 
 def _is_json(text: str) -> bool:
     return text.lstrip("\ufeff \t\r\n").startswith("{")
+
+
+def _nodes_of_json(text: str, source: str, left_out: LeftOut | None) -> Iterator[Node]:
+    if not re.search(r'"sinfo"\s*:', text):
+        # `scontrol`, and `sinfo` of Slurm before 23.11: an entry for each node.
+        yield from _each(listed(text, "nodes", source), _node_of_json, "node", source, left_out)
+        return
+    for row in listed(text, "sinfo", source):
+        nodes, state = row.get("nodes") or {}, (row.get("node") or {}).get("state") or ["UNKNOWN"]
+        word, flags = _state([state] if isinstance(state, str) else list(map(str, state)))
+        for list_ in nodes.get("nodes") or () if isinstance(nodes, dict) else ():
+            for name in hosts(str(list_), f"{source}: sinfo"):
+                yield Node(name, word, flags)
+
+
+#: Columns of ``sinfo``: with lists of nodes, and with their states.
+_NODE_COLUMNS, _STATE_COLUMNS = ("NODELIST", "NODENAMES", "HOSTNAMES", "HOST"), ("STATE",)
+
+
+def _nodes_of_sinfo(text: str, source: str) -> Iterator[Node]:
+    at: tuple[int, int | None] | None = None
+    for number, line in enumerate(text.splitlines(), 1):
+        columns = "|" in line
+        words = [word.strip() for word in line.split("|")] if columns else line.split()
+        if not any(words):
+            continue
+        where = f"{source}: line {number}"
+        states = [word for word in words[1:] if _is_state(word)]
+        upper = [word.upper() for word in words]
+        named = next((name for name in _NODE_COLUMNS if name in upper), None)
+        if named is not None and at is None:
+            state = next((name for name in _STATE_COLUMNS if name in upper), None)
+            at = upper.index(named), None if state is None else upper.index(state)
+            continue
+        if at is not None:
+            if at[0] >= len(words):
+                raise ClusterError(f"{where}: found {line[:60]!r}; allowed: the columns above it")
+            word = words[at[1]] if at[1] is not None and at[1] < len(words) else "UNKNOWN"
+            listed = [(words[at[0]], word)]
+        elif len(states) == 1 and (columns or len(words) == 2):
+            listed = [(words[0], states[0])]
+        elif number == 1 and re.match(r"\w{3} \w{3} +\d+ \d\d:", line):
+            continue  # the date above a long listing
+        else:
+            listed = [(word, "UNKNOWN") for word in words if word]
+        for list_, word in listed:
+            if not re.fullmatch(r"[A-Za-z0-9][\w.\[\],-]*", list_):
+                raise ClusterError(
+                    f"{where}: found {line[:60]!r}; allowed: the output of `scontrol show nodes`, "
+                    "of `sinfo` with its header, or of `sinfo --noheader --Node --format='%N %T'`"
+                )
+            state_word, flags = _state_of_word(word)
+            for name in hosts(list_, where):
+                yield Node(name, state_word, flags)
+
+
+def _is_state(word: str) -> bool:
+    state, _ = _state_of_word(word)
+    return state != "UNKNOWN" or word.upper().rstrip("".join(_SUFFIXES)) == "UNKNOWN"
 
 
 def _each(
@@ -262,14 +357,19 @@ def read_states(
                 raise ClusterError(why)
             left_out(f"{why}; it is left out")
             continue
-        word, suffixes = words[1], []
-        while word and word[-1] in _SUFFIXES:
-            suffixes.append(_SUFFIXES[word[-1]])
-            word = word[:-1]
-        states[words[0]] = _state([word, *suffixes])
+        states[words[0]] = _state_of_word(words[1])
     if not states:
         raise ClusterError(why)
     return states
+
+
+def _state_of_word(word: str) -> tuple[str, frozenset[str]]:
+    """A state and its flags, of a word as ``sinfo`` prints it: ``mixed*``, ``alloc``, ``drng``."""
+    suffixes = []
+    while word and word[-1] in _SUFFIXES:
+        suffixes.append(_SUFFIXES[word[-1]])
+        word = word[:-1]
+    return _state([*(_SHORT.get(part.lower(), part) for part in word.split("+")), *suffixes])
 
 
 def _state(words: Sequence[str]) -> tuple[str, frozenset[str]]:

@@ -1,72 +1,16 @@
-"""The nodes of a cluster and the switches that they are attached to, as Slurm tells them."""
+"""Which node of a cluster is attached to which switch, and what the switches above them join."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
 
 from odonata.cluster.queue import hosts
 from odonata.errors import ClusterError
 
 #: What asks a cluster for its nodes: every name once for each of its partitions.
 COMMAND = ("sinfo", "--noheader", "--Node", "--format=%N")
-
-
-def read_nodes(text: str, source: str = "sinfo") -> tuple[str, ...]:
-    """Names of all nodes of a cluster, in whatever state, each once.
-
-    Args:
-        text: Of ``sinfo --json`` or ``scontrol show nodes --json`` (any version), of
-            ``scontrol show nodes``, or lists of nodes, one or more a line (``sinfo -h -N -o %N``).
-        source: Where it comes from, for errors.
-
-    Raises:
-        ClusterError: If it is none of these, or names no node.
-    """
-    text = text.lstrip("\ufeff")
-    if text.lstrip().startswith("{"):
-        names = _of_json(text, source)
-    elif "NodeName=" in text:
-        lists = re.findall(r"(?m)\bNodeName=(\S+)", text)
-        names = [name for list_ in lists for name in hosts(list_, source)]
-    else:
-        names = [
-            name
-            for number, line in enumerate(text.splitlines(), 1)
-            for word in line.split()
-            if word not in ("NODELIST", "HOSTNAMES")
-            for name in hosts(word, f"{source}: line {number}")
-        ]
-    if not names:
-        raise ClusterError(f"{source}: no node; allowed: the output of `sinfo --json` or `sinfo`")
-    return tuple(dict.fromkeys(names))
-
-
-def _of_json(text: str, source: str) -> list[str]:
-    try:
-        content = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ClusterError(f"{source}: not the JSON of sinfo: {error}") from error
-    names: list[str] = []
-    # Slurm 21.08 to 23.02, and scontrol: an entry for each node; later sinfo: for each of its rows.
-    for node in content.get("nodes") or ():
-        names.append(_name(node, "name", f"{source}: nodes"))
-    for row in content.get("sinfo") or ():
-        listed = row.get("nodes", {}).get("nodes", ()) if isinstance(row, dict) else ()
-        for list_ in listed:
-            names.extend(hosts(str(list_), f"{source}: sinfo"))
-    return names
-
-
-def _name(node: Any, key: str, where: str) -> str:
-    name = node.get(key) if isinstance(node, dict) else None
-    if not isinstance(name, str) or not name:
-        raise ClusterError(f"{where}: found {node!r:.60}; allowed: objects with a `{key}`")
-    return name
 
 
 @dataclass(frozen=True)
@@ -87,42 +31,62 @@ class Topology:
         return {node: self.island_of_leaf[leaf] for node, leaf in self.leaf_of_node.items()}
 
 
-_KEY = re.compile(r"(\w+)=(\S+)")
+@dataclass(frozen=True)
+class Switch:
+    """A switch, or block, as Slurm's files describe it.
+
+    Attributes:
+        line: Where, from 1.
+        name: Its name.
+        switches: List of the switches below it.
+        nodes: List of the nodes on it.
+    """
+
+    line: int
+    name: str
+    switches: str = ""
+    nodes: str = ""
 
 
-def read_topology(text: str, source: str = "topology.conf") -> Topology:
-    """The switches of a ``topology.conf`` (tree or block), or of ``scontrol show topology``.
+def tree(switches: Iterable[Switch], source: str) -> Topology:
+    """The topology that switches make.
 
     Raises:
-        ClusterError: If there are none, one is above itself or not described, or a node
-            is attached to two.
+        ClusterError: If there are none with nodes, one is above itself or not described, or a node
+            is attached to two; says in which lines.
     """
     leaf_of_node: dict[str, str] = {}
+    line_of: dict[str, int] = {}
     children: dict[str, tuple[str, ...]] = {}
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
-        where = f"{source}: line {number}"
-        keys = {k.lower(): v for k, v in _KEY.findall(line.split("#", 1)[0])}
-        name = keys.get("switchname") or keys.get("blockname")
-        if not name:
-            continue
-        if name in children:
-            raise ClusterError(f"{where}: switch {name} is described twice")
-        children[name] = hosts(keys.get("switches", "").replace("(null)", ""), where)
-        if children[name]:
+    for one in switches:
+        where = f"{source}: line {one.line}"
+        if one.name in children:
+            raise ClusterError(
+                f"{where}: switch {one.name} is described twice, first in line {line_of[one.name]}"
+            )
+        line_of[one.name] = one.line
+        children[one.name] = hosts(one.switches.replace("(null)", ""), where)
+        if children[one.name]:
             # `scontrol` lists all nodes below a switch of any height; only leaves have them.
             continue
-        for node in hosts(keys.get("nodes", "").replace("(null)", ""), where):
-            if leaf_of_node.setdefault(node, name) != name:
-                other = leaf_of_node[node]
-                raise ClusterError(f"{where}: node {node} is attached to {other} as well")
+        for node in hosts(one.nodes.replace("(null)", ""), where):
+            other = leaf_of_node.setdefault(node, one.name)
+            if other != one.name:
+                raise ClusterError(
+                    f"{where}: node {node} is attached to {one.name}, and to {other} in line "
+                    f"{line_of[other]}; allowed: one switch of each node"
+                )
     if not leaf_of_node:
         raise ClusterError(
             f"{source}: no switch with nodes; allowed: lines such as "
             "SwitchName=s0 Nodes=n[0-15], as in Slurm's topology.conf"
         )
-    for below in children.values():
+    for name, below in children.items():
         if unknown := [child for child in below if child not in children]:
-            raise ClusterError(f"{source}: switch {unknown[0]} is not described")
+            raise ClusterError(
+                f"{source}: line {line_of[name]}: switch {unknown[0]}, below {name}, is not "
+                "described"
+            )
     return Topology(leaf_of_node, _islands(dict.fromkeys(leaf_of_node.values()), children, source))
 
 

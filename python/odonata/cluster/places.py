@@ -9,7 +9,8 @@ from __future__ import annotations
 import random
 from collections.abc import Collection, Iterable, Mapping
 
-from odonata.cluster.nodes import Topology, read_nodes
+from odonata.cluster.model import read_nodes
+from odonata.cluster.nodes import Topology
 from odonata.errors import ClusterError
 
 #: Names of the placements. `any` leaves the choice to Slurm.

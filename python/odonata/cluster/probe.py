@@ -25,8 +25,10 @@ import numpy as np
 
 from odonata.cluster import nodes as cluster_nodes
 from odonata.cluster import places, queue, slurm
+from odonata.cluster.model import read_nodes
 from odonata.cluster.probes import COLLECTIVES, STARTS, ProbeRun, Series
 from odonata.cluster.skeletons import Skeleton, read_skeleton
+from odonata.cluster.topologies import read_topology
 from odonata.cluster.utilisation import exposure, spanning, utilisation
 from odonata.errors import ClusterError, OutputError
 
@@ -282,7 +284,7 @@ class Prober:
         if self.topology is None:
             answer = slurm.ask(places.TOPOLOGY_COMMAND, self.timeout_s)
             try:
-                self.topology = cluster_nodes.read_topology(answer, "scontrol show topology")
+                self.topology = read_topology(answer, "scontrol show topology")
             except ClusterError as error:
                 raise ClusterError(
                     f"{error}. This Slurm does not say which nodes are attached to which switch: "
@@ -315,9 +317,7 @@ class Prober:
         """
         # A skeleton that cannot be carried out is said before Slurm is asked for anything.
         _ = probe.programs
-        nodes_total = len(
-            cluster_nodes.read_nodes(slurm.ask(cluster_nodes.COMMAND, self.timeout_s))
-        )
+        nodes_total = len(read_nodes(slurm.ask(cluster_nodes.COMMAND, self.timeout_s)))
         nodes = self.choose(probe, wait_s=wait_s)
         directory = self._prepare(probe)
         submitted = time.time()

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from odonata.cluster import jobs as cluster_jobs
 from odonata.cluster import model, slurm
-from odonata.cluster.nodes import Topology, read_topology
+from odonata.cluster.nodes import Topology
 from odonata.cluster.places import TOPOLOGY_COMMAND
+from odonata.cluster.topologies import read_topology
 from odonata.errors import ClusterError
 
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from odonata.cluster import nodes as cluster_nodes
 from odonata.cluster import queue, slurm
+from odonata.cluster.model import read_nodes
 from odonata.cluster.store import StoreFile
 from odonata.cluster.utilisation import spanning, utilisation
 from odonata.errors import ClusterError
@@ -208,7 +209,7 @@ class Watch:
             try:
                 if nodes is None or asked - nodes_asked >= _NODES_EVERY_S:
                     answer = slurm.ask(cluster_nodes.COMMAND, self.timeout_s)
-                    nodes, nodes_asked = len(cluster_nodes.read_nodes(answer)), asked
+                    nodes, nodes_asked = len(read_nodes(answer)), asked
                 jobs = queue.read_queue(slurm.ask(queue.COMMAND, self.timeout_s))
                 sample.update(self._figures(jobs, nodes))
                 if failures:

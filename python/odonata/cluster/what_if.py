@@ -24,11 +24,12 @@ from odonata._engine import ClusterPlacement
 from odonata.batch.network import SharedLinks
 from odonata.bounded import csv_rows
 from odonata.cluster import constraints
-from odonata.cluster.jobs import Job
-from odonata.cluster.model import Machine, number
+from odonata.cluster.jobs import Job, read_jobs
+from odonata.cluster.model import Machine, Partition, number, read_node_list, read_partitions
 from odonata.cluster.nodes import Topology
 from odonata.cluster.placing import Rules, Wiring
 from odonata.cluster.running import ClusterNetwork, Placed, RunningJobs, follow
+from odonata.cluster.topologies import read_topology
 from odonata.errors import ClusterError
 from odonata.numbers import finite
 
@@ -164,6 +165,55 @@ class Snapshot:
         if partition is None:
             return job.limit_s or constraints.FOREVER_S
         return constraints.limit_s(job, partition)
+
+
+def read_snapshot(
+    queue: tuple[str, str],
+    nodes: tuple[str, str],
+    configuration: Sequence[tuple[str, str]],
+    topology: Topology | None,
+) -> tuple[float, Machine, list[Job], Topology]:
+    """A cluster at one moment, from what Slurm's commands printed then.
+
+    Args:
+        queue: Name and text of what ``squeue`` printed.
+        nodes: Of what ``scontrol show nodes`` or ``sinfo`` printed.
+        configuration: Of slurm.conf, topology.conf or listings of ``scontrol``: for partitions, and
+            for the topology if it is not given.
+        topology: Which node is attached to which router.
+
+    Returns:
+        The moment, Unix seconds (when the controller answered, where the queue tells it, else its
+        latest submission or start), machine, jobs, topology.
+
+    Raises:
+        ClusterError: If something is missing or cannot be read.
+    """
+    jobs, _ = read_jobs(queue[1], queue[0])
+    if poor := next((job for job in jobs if job.holds_nodes and job.start_s is None), None):
+        raise ClusterError(
+            f"{queue[0]}: does not tell when job {poor.id} began, nor limits; allowed here: what "
+            "`squeue --json` printed"
+        )
+    partitions: dict[str, Partition] = {}
+    for name, text in configuration:
+        if re.search(r"(?m)^\s*PartitionName=", text):
+            partitions |= read_partitions(text, name)
+        if topology is None and re.search(r"(?mi)^(SwitchName|BlockName)=", text):
+            topology = read_topology(text, name)
+    if topology is None:
+        raise ClusterError("no topology: give --topology FILE, or topology.conf with --conf")
+    machine = Machine(read_node_list(nodes[1], nodes[0]), partitions)
+    return _moment(queue[1], jobs), machine, jobs, topology
+
+
+def _moment(queue: str, jobs: Sequence[Job]) -> float:
+    """When a queue was printed, as far as it tells."""
+    latest = max((max(job.submit_s, job.start_s or 0) for job in jobs), default=0)
+    if queue.lstrip("\ufeff \t\r\n").startswith("{"):
+        told = number(json.loads(queue.lstrip("\ufeff")).get("last_update"))
+        latest = max(latest, told or 0)
+    return float(latest)
 
 
 def unaccounted(machine: Machine, jobs: Sequence[Job]) -> frozenset[str]:

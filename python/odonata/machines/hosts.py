@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from odonata import _engine
 from odonata.bounded import read_text
@@ -71,22 +72,51 @@ def _ranges(scenario: Scenario) -> Iterable[tuple[str, str, int]]:
         yield f"{path}:{number}", words[0], int(words[1])
 
 
-def read_hosts(file: str | os.PathLike[str]) -> list[str]:
-    """Names of hosts from a file: one in a line, in the order of the ranks.
+def read_hosts(given: str | os.PathLike[str]) -> list[str]:
+    """Names of hosts, in the order of the ranks.
 
-    Blank lines and what follows a `#` do not count.
+    Args:
+        given: A list as Slurm writes it, such as ``n[0-3,7]``, or a file with hosts or such lists,
+            one in a line; ``-`` is standard input. Blank lines and what follows a ``#`` do not
+            count.
 
     Raises:
-        MachineError: If the file cannot be read, or holds no names or other things.
+        MachineError: If it is neither, or names no host.
     """
+    text = os.fspath(given)
+    if text == "-" or _is_file(text):
+        lines = read_text(text, MachineError).splitlines()
+    elif "/" in text or text.endswith((".txt", ".list", ".lst", ".hosts")):
+        raise MachineError(f"{text}: there is no such file")
+    else:
+        return _expanded("hosts", text)
     names = []
-    for number, line in enumerate(read_text(file, MachineError).splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         words = line.split("#")[0].split()
         if len(words) > 1:
-            raise MachineError(f'{file}:{number}: found "{line.strip()}"; allowed: one host')
-        names += words
+            allowed = "a host, or a list such as n[0-3,7]"
+            raise MachineError(f'{text}:{number}: found "{line.strip()}"; allowed: {allowed}')
+        for word in words:
+            names += _expanded(f"{text}:{number}", word)
     if not names:
-        raise MachineError(f"{file}: holds no hosts; allowed: one in a line, in order of ranks")
+        raise MachineError(f"{text}: holds no hosts; allowed: one in a line, in order of ranks")
+    return names
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except (OSError, ValueError):
+        return False  # a list longer than names of files may be
+
+
+def _expanded(where: str, list_: str) -> list[str]:
+    try:
+        names = list(_engine.expand_hostlist(list_))
+    except ValueError as error:
+        raise MachineError(f"{where}: {error}") from None
+    if not names:
+        raise MachineError(f"{where}: found no host; allowed: a list such as n[0-3,7], or a file")
     return names
 
 

@@ -30,10 +30,10 @@ mod tests;
 use super::wiring_file::{
     ClassName, ClassParameters, Declarations, End, Supplies, WiringFileError,
 };
-use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
+use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, NamedGraph, NamedVertex, Peer, Topology};
 use odonata_units::PortId;
 use quick_xml::escape::escape;
-use reading::{Document, Element};
+pub(super) use reading::{Document, Element};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -56,7 +56,14 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
 /// # Errors
 /// As of [`import`].
 pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, WiringFileError> {
-    let document = Document::parse(text)?;
+    import_document(&Document::parse(text)?, supplies)
+}
+
+/// The network of a graph, whatever file it is from.
+pub(super) fn import_document(
+    document: &Document,
+    supplies: &Supplies<'_>,
+) -> Result<Topology, WiringFileError> {
     let mut declarations = Declarations::default();
     if let Some(title) = document.graph.get("title") {
         declarations.title = title.trim().to_owned();
@@ -92,6 +99,53 @@ pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, Wiri
         }
     }
     declarations.into_topology(supplies)
+}
+
+/// The graph of a file by its names.
+///
+/// # Errors
+/// If the file is no GraphML, or an edge has an end that is no node of the graph.
+pub fn named_graph(text: &str) -> Result<NamedGraph, WiringFileError> {
+    names_of_document(&Document::parse(text)?)
+}
+
+/// The same of a graph, whatever file it is from.
+pub(super) fn names_of_document(document: &Document) -> Result<NamedGraph, WiringFileError> {
+    let mut graph = NamedGraph::default();
+    let mut place = HashMap::with_capacity(document.nodes.len());
+    for element in &document.nodes {
+        let id = element.attribute("id")?;
+        let name = element.get("label").map_or(id, str::trim);
+        let kind = element.get("kind").map(str::trim);
+        let of_router = element.get("nodes").is_some() || element.get("group").is_some();
+        place.insert(id, graph.vertices.len());
+        graph.vertices.push(NamedVertex {
+            name: name.to_owned(),
+            is_node: kind
+                .map(|kind| kind == "node")
+                .or(of_router.then_some(false)),
+            group: element.get("group").map(|group| group.trim().to_owned()),
+        });
+    }
+    for element in &document.edges {
+        let end = |end: &'static str| {
+            let id = element.attribute(end)?;
+            place
+                .get(id)
+                .copied()
+                .ok_or_else(|| unknown_end(element, id, end))
+        };
+        graph.edges.push((end("source")?, end("target")?));
+    }
+    Ok(graph)
+}
+
+fn unknown_end(edge: &Element, id: &str, end: &str) -> WiringFileError {
+    WiringFileError::Syntax {
+        line: edge.line,
+        found: id.to_owned(),
+        expected: format!("the id of a node of the graph as {end}"),
+    }
 }
 
 /// A `node` of the graph.
@@ -211,11 +265,7 @@ fn declare_edge(
     let vertex = |end: &'static str| {
         let id = element.attribute(end)?;
         let found = vertices.get(id).map(|&(vertex, _)| vertex);
-        found.ok_or_else(|| WiringFileError::Syntax {
-            line,
-            found: id.to_owned(),
-            expected: format!("the id of a node of the graph as {end}"),
-        })
+        found.ok_or_else(|| unknown_end(element, id, end))
     };
     let class: Option<ClassName> = element.get("class").map(|name| to.class_name(name.trim()));
     let source_port = element.number("source_port")?;

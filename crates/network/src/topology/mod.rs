@@ -3,10 +3,11 @@
 //!
 //! Families ([`dragonfly`], [`dragonfly_plus`], [`fat_tree`],
 //! [`torus`], [`hyperx`], [`slim_fly`], [`jellyfish`], [`crossbar`]) and imports ([`codes`], [`cray_xc`],
-//! [`edge_list`], [`graphml`], [`infiniband`]) all end in
+//! [`edge_list`], [`graphml`], [`gml`], [`anynet`], [`infiniband`]) all end in
 //! [`Topology::new`], which checks every invariant, so the holder of a
 //! [`Topology`] need not check anything again.
 
+pub mod anynet;
 pub mod arrangement;
 pub mod bisection;
 mod cabling;
@@ -19,12 +20,14 @@ pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod edge_list;
 pub mod fat_tree;
+pub mod gml;
 pub mod graphml;
 pub mod hyperx;
 pub mod infiniband;
 pub mod jellyfish;
 pub mod lattice;
 pub mod leaf_spine;
+mod named_graph;
 pub mod optical;
 pub mod reconfigurable;
 mod router_graph;
@@ -56,12 +59,13 @@ pub use infiniband::{Subnet, SubnetError, read_ibnetdiscover};
 pub use jellyfish::{JellyfishError, JellyfishSpec};
 pub use lattice::{Dimension, Lattice, NotLattice, Row};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
+pub use named_graph::{NamedGraph, NamedVertex};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
 pub use slim_fly::{SlimFlyError, SlimFlySpec};
 pub use torus::{LatticeError, TorusSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
-pub use wiring_file::{AttachedNodes, Supplies, WiringFileError};
+pub use wiring_file::{AttachedNodes, ClassOfFile, Supplies, WiringFileError};
 
 use odonata_declare::Named;
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};

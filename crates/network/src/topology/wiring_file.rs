@@ -91,6 +91,19 @@ pub(super) struct Declarations {
     name_index: HashMap<String, u32>,
 }
 
+/// A class that a file gives to links by what it says of them, without saying all of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassOfFile {
+    /// Its name.
+    pub name: String,
+    /// Kind of its links.
+    pub kind: LinkKind,
+    /// Their bandwidth, where the file tells it.
+    pub bandwidth: Option<Bandwidth>,
+    /// How many times the latency of other links of this kind they have.
+    pub times_latency: u32,
+}
+
 /// What a wiring file may leave to its reader.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Supplies<'a> {

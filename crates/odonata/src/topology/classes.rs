@@ -129,7 +129,8 @@ impl Classes<'_> {
         let links = self.links.iter();
         links
             .map(|(name, link)| {
-                let kind = match (link.kind, name.as_str()) {
+                let begin = name.split('-').next().unwrap_or_default();
+                let kind = match (link.kind, begin) {
                     (Some(LinkKind::Terminal), _) | (None, "terminal") => LinkKind::Terminal,
                     (Some(LinkKind::Global), _) | (None, "global" | "blue") => LinkKind::Global,
                     _ => LinkKind::Local,

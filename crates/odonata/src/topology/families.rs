@@ -21,7 +21,7 @@ pub use self::dragonfly_plus::DragonflyPlus;
 pub use self::fat_tree::FatTree;
 pub use self::files::{CrayXcFile, FileNetwork};
 pub use self::graphs::{Jellyfish, SlimFly};
-pub use self::infiniband::SubnetFile;
+pub use self::infiniband::{Interfaces, SubnetFile};
 pub use self::lattice::{HyperX, Torus};
 pub use self::reconfigurable::{CircuitSource, ReconfigurableDragonfly};
 
@@ -60,4 +60,8 @@ families! {
     EdgeList(FileNetwork) as "EdgeList",
     /// A network from a GraphML file.
     Graphml(FileNetwork) as "Graphml",
+    /// A network from a GML file, such as those of the Topology Zoo.
+    Gml(FileNetwork) as "Gml",
+    /// A network from a file of BookSim's topology `anynet`.
+    Anynet(FileNetwork) as "Anynet",
 }

@@ -11,8 +11,8 @@ use std::str::FromStr;
 
 /// A graph, node or edge.
 #[derive(Debug, Default)]
-pub(super) struct Element {
-    /// Line of its start tag.
+pub(in crate::topology) struct Element {
+    /// Line where it begins.
     pub line: usize,
     name: String,
     /// The attributes that matter, by name. A handful at most, so lists are
@@ -35,6 +35,26 @@ const ATTRIBUTES: [&str; 8] = [
 ];
 
 impl Element {
+    /// One that says nothing yet.
+    pub fn new(line: usize, name: &str) -> Self {
+        Self {
+            line,
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what it says under a key: an attribute where XML has one, else data.
+    pub fn push(&mut self, key: &str, value: String) {
+        match ["id", "source", "target"]
+            .into_iter()
+            .find(|&name| name == key)
+        {
+            Some(name) => self.attributes.push((name, value)),
+            None => self.data.push((key.into(), value)),
+        }
+    }
+
     /// Its data under the key of that name.
     pub fn get(&self, key: &str) -> Option<&str> {
         let found = self.data.iter().find(|(name, _)| **name == *key);
@@ -81,7 +101,7 @@ struct Key {
 
 /// The graph of a file.
 #[derive(Default)]
-pub(super) struct Document {
+pub(in crate::topology) struct Document {
     pub graph: Element,
     pub nodes: Vec<Element>,
     pub edges: Vec<Element>,
@@ -178,11 +198,7 @@ impl Document {
 
 impl Parser {
     fn start(&mut self, line: usize, tag: &BytesStart<'_>) -> Result<(), WiringFileError> {
-        let mut element = Element {
-            line,
-            name: tag.local_name().as_ref().to_owned(),
-            ..Element::default()
-        };
+        let mut element = Element::new(line, tag.local_name().as_ref());
         for attribute in tag.attributes() {
             let xml = |message: String| WiringFileError::Xml { line, message };
             let attribute = attribute.map_err(|error| xml(error.to_string()))?;

@@ -9,6 +9,14 @@
 //!
 //! Sections of adapters (`Ca`, in net files `Hca`) repeat what the switches' say; what is not
 //! cabled to a switch has no part in the network.
+//!
+//! Where standard error went into the same file, warnings of libibumad, libibmad and libibnetdisc
+//! stand between the lines, or within one that had not been written whole:
+//!
+//! ```text
+//! ibwarn: [4711] _do_madrpc: recv failed: Connection timed out
+//! src/query_smp.c:199; umad (DR path slid 0; dlid 0; 0,1,20 Attr 0x11:0) bad status 110; Connection timed out
+//! ```
 
 use super::{End, Far, Found, Rate, Subnet, SubnetError, Switch, Wired};
 
@@ -22,8 +30,15 @@ pub(super) fn read(text: &str) -> Checked<Subnet> {
     let mut found = Found::default();
     let mut guid = None;
     let mut current = Section::None;
+    let mut begun = String::new();
     for (line, content) in (1..).zip(text.lines()) {
-        let content = content.trim();
+        if let Some(at) = warning(content) {
+            found.warnings += 1;
+            begun.push_str(&content[..at]);
+            continue;
+        }
+        let whole = std::mem::take(&mut begun) + content;
+        let content = whole.trim();
         let wrong = || SubnetError::Line {
             line,
             found: content.chars().take(60).collect(),
@@ -62,6 +77,29 @@ pub(super) fn read(text: &str) -> Checked<Subnet> {
         }
     }
     found.into_subnet()
+}
+
+/// Where a warning begins that ends with the line.
+fn warning(line: &str) -> Option<usize> {
+    let words = [
+        "ibwarn: [",
+        "ibpanic: [",
+        "iberror: ",
+        "ibdebug: [",
+        "libibumad: ",
+        "libibmad: ",
+    ];
+    let word = words.iter().filter_map(|word| line.find(word)).min();
+    // The file of a library and the line in it, the whole path where it begins the line.
+    let place = line.find(".c:").filter(|&at| {
+        let number = line[at + 3..].split(';').next().unwrap_or_default();
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let place = place.and_then(|at| match line[..at].contains(char::is_whitespace) {
+        false if !line.starts_with('[') => Some(0),
+        _ => line[..at].rfind("src/"),
+    });
+    [word, place].into_iter().flatten().min()
 }
 
 enum Section {

@@ -9,6 +9,7 @@
 //! the switches, so that numbers do not depend on where a discovery began.
 
 pub mod export;
+mod hosts;
 mod ibnetdiscover;
 mod subnet_list;
 
@@ -41,8 +42,13 @@ pub struct HostPort {
     pub guid: u64,
     /// GUID of the port, where the file tells it.
     pub port_guid: Option<u64>,
-    /// What the host is called.
+    /// What the adapter is described as.
     pub name: String,
+    /// The host that it is in, where the description names one.
+    pub host: Option<String>,
+    /// Further ports of the host, which has this one's and their bandwidth, once
+    /// [ports are joined](Subnet::joined).
+    pub further: Vec<FurtherPort>,
     /// Number of the port on its adapter, from 1.
     pub port: u32,
     /// Local identifier, where the file tells it.
@@ -53,6 +59,27 @@ pub struct HostPort {
     pub switch_port: u32,
     /// Width and speed, such as `4xEDR`, where the file tells it.
     pub rate: Option<Rate>,
+}
+
+/// A port of a host besides that by which it is attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FurtherPort {
+    /// Index of its switch in [`Subnet::switches`].
+    pub switch: u32,
+    /// The switch's port, from 1.
+    pub switch_port: u32,
+    /// Width and speed, where the file tells it.
+    pub rate: Option<Rate>,
+}
+
+impl HostPort {
+    /// Width and speed of this port and of those that are joined with it, in order.
+    pub fn rates(&self) -> Vec<Option<Rate>> {
+        let further = self.further.iter().map(|port| port.rate.clone());
+        let mut rates: Vec<_> = std::iter::once(self.rate.clone()).chain(further).collect();
+        rates.sort();
+        rates
+    }
 }
 
 /// A cable between two switches, the end of the lower switch first.
@@ -117,6 +144,11 @@ pub struct Subnet {
     pub hosts: Vec<HostPort>,
     /// Cables between switches.
     pub cables: Vec<Cable>,
+    /// Aggregation nodes of switches, which have ports as adapters do but are no hosts, and are
+    /// left out.
+    pub aggregation_nodes: u32,
+    /// Warnings of libraries, between and within the lines.
+    pub warnings: u32,
 }
 
 /// What is wrong with a file of a subnet.
@@ -229,6 +261,7 @@ struct Wired {
 struct Found {
     switches: Vec<(String, Switch, Vec<Wired>)>,
     index: HashMap<String, usize>,
+    warnings: u32,
 }
 
 impl Found {
@@ -295,6 +328,7 @@ impl Found {
             number[old] = new;
         }
         let (mut hosts, mut cables) = (Vec::new(), Vec::new());
+        let mut aggregation_nodes = 0;
         let mut host_ends = HashMap::new();
         for &old in &order {
             let (id, _, ports) = &self.switches[old];
@@ -317,10 +351,16 @@ impl Found {
                             let (line, what) = (wired.line, end.to_string());
                             return Err(SubnetError::Twice { line, what });
                         }
+                        if hosts::is_aggregation_node(name) {
+                            aggregation_nodes += 1;
+                            continue;
+                        }
                         hosts.push(HostPort {
                             guid: *guid,
                             port_guid: *port_guid,
                             name: name.clone(),
+                            host: None,
+                            further: Vec::new(),
                             port: end.port,
                             lid: *lid,
                             switch: number[old],
@@ -350,6 +390,7 @@ impl Found {
         if let Some(order) = numbered(&names, "H-") {
             hosts = order.iter().map(|&index| hosts[index].clone()).collect();
         }
+        hosts::name(&mut hosts);
         let mut switches: Vec<Option<Switch>> =
             self.switches.into_iter().map(|s| Some(s.1)).collect();
         let switches = order
@@ -360,6 +401,8 @@ impl Found {
             switches,
             hosts,
             cables,
+            aggregation_nodes,
+            warnings: self.warnings,
         })
     }
 }
@@ -380,16 +423,18 @@ fn numbered(names: &[&str], prefix: &str) -> Option<Vec<usize>> {
 }
 
 impl Subnet {
-    /// The topology: one group, a router for each switch, a node for each host port.
+    /// The topology: one group, a router for each switch, a node for each host port or, once
+    /// [they are joined](Self::joined), for each host.
     ///
-    /// `class_of` gives the class of links of a kind and rate; it is asked once for each.
+    /// `class_of` gives the class of links of a kind and of the rates of the ports that one of
+    /// them stands for; it is asked once for each.
     ///
     /// # Errors
     /// If it has no nodes or is not connected.
     pub fn topology(
         &self,
         title: String,
-        mut class_of: impl FnMut(LinkKind, Option<&Rate>) -> LinkClass,
+        mut class_of: impl FnMut(LinkKind, &[Option<Rate>]) -> LinkClass,
     ) -> Result<Topology, TopologyError> {
         let mut first_port = vec![0u32];
         for switch in &self.switches {
@@ -397,11 +442,13 @@ impl Subnet {
         }
         let ports = first_port[first_port.len() - 1] as usize;
         let (mut link_classes, mut known) = (Vec::new(), HashMap::new());
-        let mut class = |kind: LinkKind, rate: Option<&Rate>| {
-            *known.entry((kind, rate.cloned())).or_insert_with(|| {
-                link_classes.push(class_of(kind, rate));
-                LinkClassId((link_classes.len() - 1) as u8)
-            })
+        let mut class = |kind: LinkKind, rates: Vec<Option<Rate>>| {
+            *known
+                .entry((kind, rates))
+                .or_insert_with_key(|(kind, rates)| {
+                    link_classes.push(class_of(*kind, rates));
+                    LinkClassId((link_classes.len() - 1) as u8)
+                })
         };
         let port = |(switch, port): (u32, u32)| PortId(first_port[switch as usize] + port - 1);
         let mut peer = vec![Peer::Unconnected; ports];
@@ -409,18 +456,18 @@ impl Subnet {
         for (number, host) in (0..).zip(&self.hosts) {
             let at = port((host.switch, host.switch_port)).index();
             peer[at] = Peer::Node(NodeId(number));
-            class_of_port[at] = Some(class(LinkKind::Terminal, host.rate.as_ref()));
+            class_of_port[at] = Some(class(LinkKind::Terminal, host.rates()));
         }
         for cable in &self.cables {
             let (a, b) = (port(cable.a), port(cable.b));
-            let local = class(LinkKind::Local, cable.rate.as_ref());
+            let local = class(LinkKind::Local, vec![cable.rate.clone()]);
             (peer[a.index()], peer[b.index()]) = (Peer::Port(b), Peer::Port(a));
             (class_of_port[a.index()], class_of_port[b.index()]) = (Some(local), Some(local));
         }
         // Of a port that leads nowhere the class is never used.
         let spare = match class_of_port.iter().flatten().next_back() {
             Some(&class) => class,
-            None => class(LinkKind::Terminal, None),
+            None => class(LinkKind::Terminal, vec![None]),
         };
         Topology::new(Wiring {
             title,

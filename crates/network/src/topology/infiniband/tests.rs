@@ -66,8 +66,11 @@ fn a_discovered_subnet_is_numbered_by_guid() {
         .collect();
     assert_eq!(rates, ["4xEDR", "4xEDR", "4xHDR"]);
     let mut asked = Vec::new();
-    let topology = subnet.topology("ring".into(), |kind, rate| {
-        asked.push((kind, rate.and_then(Rate::bytes_per_second)));
+    let topology = subnet.topology("ring".into(), |kind, rates| {
+        let [Some(rate)] = rates else {
+            panic!("{rates:?}");
+        };
+        asked.push((kind, rate.bytes_per_second()));
         class(&format!("class{}", asked.len()), kind)
     });
     let topology = topology.unwrap();
@@ -79,6 +82,206 @@ fn a_discovered_subnet_is_numbered_by_guid() {
         (3, 3, 24)
     );
     assert_eq!(subnet.check_wiring(&topology), Ok(()));
+}
+
+/// The first two switches of the ring with two hosts: one of two adapters, one of them with two
+/// ports, and one described by its vendor; and an aggregation node on each switch.
+fn several_adapters() -> String {
+    let port = |port: u32, guid: u32, of: u32, name: &str| {
+        format!("[{port}]\t\"H-{guid:016x}\"[{of}]({guid:x}) \t\t# \"{name}\" lid 9 4xNDR\n")
+    };
+    let sharp = "Mellanox Technologies Aggregation Node";
+    let mut text = String::new();
+    for (here, there, ports) in [
+        (
+            1,
+            2,
+            [
+                port(1, 16, 1, "n1 mlx5_0"),
+                port(2, 17, 1, "n1 mlx5_1"),
+                port(3, 32, 1, "localhost mlx5_0"),
+                port(4, 48, 1, sharp),
+            ],
+        ),
+        (
+            2,
+            1,
+            [
+                port(1, 17, 2, "n1 mlx5_1"),
+                port(2, 18, 1, "MT4129 ConnectX7   Mellanox Technologies"),
+                port(3, 33, 1, "localhost mlx5_0"),
+                port(4, 49, 1, sharp),
+            ],
+        ),
+    ] {
+        text += &format!("switchguid=0x{here}\nSwitch\t8 \"S-{here:016x}\"\t\t# \"s{here}\"\n");
+        text += &ports.concat();
+        text += &format!("[8]\t\"S-{there:016x}\"[8]\t\t# \"s{there}\" lid 1 4xNDR\n\n");
+    }
+    text
+}
+
+#[test]
+fn a_host_is_one_node_with_the_bandwidth_of_its_adapters() {
+    let subnet = read_ibnetdiscover(&several_adapters()).unwrap();
+    assert_eq!((subnet.hosts.len(), subnet.aggregation_nodes), (6, 2));
+    let joined = subnet.clone().joined();
+    // `localhost` has the same device twice, in two adapters: these are two hosts.
+    let hosts: Vec<(Option<&str>, u32, usize)> = joined
+        .hosts
+        .iter()
+        .map(|host| (host.host.as_deref(), host.switch, host.further.len()))
+        .collect();
+    assert_eq!(
+        hosts,
+        [(Some("n1"), 0, 2), (None, 0, 0), (None, 1, 0), (None, 1, 0)]
+    );
+    let on_other = &joined.hosts[0].further[1];
+    assert_eq!((on_other.switch, on_other.switch_port), (1, 1));
+    let mut asked = Vec::new();
+    let topology = joined.topology("joined".into(), |kind, rates| {
+        let bytes_per_s: u64 = rates
+            .iter()
+            .flatten()
+            .filter_map(Rate::bytes_per_second)
+            .sum();
+        asked.push((kind, bytes_per_s / 1_000_000_000));
+        class(&format!("class{}", asked.len()), kind)
+    });
+    let topology = topology.unwrap();
+    assert_eq!(topology.nodes(), 4);
+    // 4xNDR are 50 GB/s.
+    assert_eq!(
+        asked,
+        [
+            (LinkKind::Terminal, 150),
+            (LinkKind::Terminal, 50),
+            (LinkKind::Local, 50)
+        ]
+    );
+    assert_eq!(joined.check_wiring(&topology), Ok(()));
+    // And each port by itself.
+    let ports = subnet.topology("ports".into(), |kind, _| class(kind.name(), kind));
+    assert_eq!(ports.unwrap().nodes(), 6);
+}
+
+#[test]
+fn descriptions_name_hosts_and_devices() {
+    let named = |descriptions: &[&str]| -> Vec<Option<String>> {
+        let mut ports: Vec<HostPort> = (0u32..)
+            .zip(descriptions)
+            .map(|(number, name)| HostPort {
+                guid: u64::from(number) + 1,
+                port_guid: None,
+                name: (*name).to_owned(),
+                host: None,
+                further: vec![],
+                port: 1,
+                lid: None,
+                switch: 0,
+                switch_port: number + 1,
+                rate: None,
+            })
+            .collect();
+        hosts::name(&mut ports);
+        ports.into_iter().map(|port| port.host).collect()
+    };
+    let some = |name: &str| Some(name.to_owned());
+    assert_eq!(
+        named(&[
+            "n17 mlx5_0",
+            "n17 HCA-2",
+            "node 7",
+            "node 8",
+            "n9",
+            "n17 ibp3s0"
+        ]),
+        [
+            some("n17"),
+            some("n17"),
+            some("node 7"),
+            some("node 8"),
+            some("n9"),
+            some("n17")
+        ]
+    );
+    assert_eq!(
+        named(&["", "MT25408 ConnectX Mellanox Technologies"]),
+        [None, None]
+    );
+}
+
+#[test]
+fn warnings_between_and_within_lines_are_counted() {
+    let clean = read_ibnetdiscover(DISCOVERED).unwrap();
+    let mad = "src/query_smp.c:199; umad (DR path slid 0; dlid 0; 0,1,20 Attr 0x11:0) bad status \
+               110; Connection timed out";
+    let warn = "ibwarn: [4711] _do_madrpc: recv failed: Connection timed out";
+    let whole = DISCOVERED.replace("vendid=0x0\n", &format!("{mad}\nvendid=0x0\n{warn}\n"));
+    let path = format!("/usr/src/rdma-core/{}\n", mad.trim_start_matches("src/"));
+    let whole = format!("{path}{whole}{warn}\n");
+    // Standard output reaches the file by blocks, which end wherever they are full.
+    let within = whole
+        .replace(
+            "[2]\t\"S-0000000000200002\"",
+            &format!("[2]\t\"S-00{warn}\n00000000200002\""),
+        )
+        .replace(
+            "[1]\t\"H-0000000000100004\"",
+            &format!("[1]\t\"H-00000{mad}\n00000100004\""),
+        );
+    assert_ne!(within, whole);
+    for (text, warnings) in [(whole.as_str(), 4), (within.as_str(), 6)] {
+        let found = read_ibnetdiscover(text).unwrap();
+        assert_eq!(found.warnings, warnings);
+        assert_eq!(
+            Subnet {
+                warnings: 0,
+                ..found
+            },
+            clean
+        );
+    }
+    // What is neither a line of the format nor a warning is still said.
+    let other = DISCOVERED.replace("vendid=0x0", "vendid 0x0");
+    assert!(
+        read_ibnetdiscover(&other)
+            .unwrap_err()
+            .to_string()
+            .starts_with("line 6")
+    );
+}
+
+#[test]
+fn the_hosts_of_a_real_fabric_are_counted() {
+    let Some(file) = odonata_testdata::data("ibnetdiscover-ndr/fabric.txt") else {
+        return;
+    };
+    let text = std::fs::read_to_string(file).unwrap();
+    let subnet = read_ibnetdiscover(&text).unwrap();
+    // `grep -c ^Switch`, `grep -c ^Ca` less `grep -c "Aggregation Node"` in the sections of adapters.
+    assert_eq!(
+        (
+            subnet.switches.len(),
+            subnet.hosts.len(),
+            subnet.aggregation_nodes
+        ),
+        (40, 542, 40)
+    );
+    let unnamed = subnet
+        .hosts
+        .iter()
+        .filter(|port| port.host.is_none())
+        .count();
+    assert_eq!(unnamed, 69);
+    let joined = subnet.joined();
+    // 109 hosts with four adapters, 11 with three, two with two, and what names no host.
+    let mut of_size = [0; 5];
+    for host in joined.hosts.iter().filter(|host| host.host.is_some()) {
+        of_size[1 + host.further.len()] += 1;
+    }
+    assert_eq!(of_size, [0, 0, 2, 11, 109]);
+    assert_eq!(joined.hosts.len(), 122 + 69);
 }
 
 #[test]

@@ -1,18 +1,18 @@
-//! Networks from files: link lists of a Cray XC, lists of links, GraphML.
+//! Networks from files: link lists of a Cray XC, lists of links, GraphML, GML, BookSim's.
 
 use std::path::{Path, PathBuf};
 
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
-    AttachedNodes, CrayXcError, CrayXcLinks, CrayXcSpec, Supplies, WiringFileError, edge_list,
-    graphml,
+    AttachedNodes, ClassOfFile, CrayXcError, CrayXcLinks, CrayXcSpec, Supplies, WiringFileError,
+    anynet, edge_list, gml, graphml,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
 use crate::spec::family::{DeclaredLink, Links, NetworkFamily, Tests};
-use crate::spec::link::UsualLink;
+use crate::spec::link::{Link, UsualLink};
 use crate::spec::table::table;
 use crate::topology::classes::Classes;
 
@@ -95,11 +95,21 @@ impl NetworkFamily for FileNetwork {
 
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
         let text = read_file(&self.file, "network.file")?;
-        let (given, defaults) = (classes.all_given()?, classes.defaults()?);
-        let supplies = self.supplies(&given, &defaults);
+        let (mut given, defaults) = (classes.all_given()?, classes.defaults()?);
+        let wrong = |error: WiringFileError| in_wiring(&self.file, &error);
         let read = match classes.family {
-            "graphml" => graphml::import_with(&text, &supplies),
-            _ => edge_list::import_with(&text, &supplies),
+            "gml" => {
+                let read = gml::read(&text).map_err(wrong)?;
+                add_classes(&mut given, read.classes(), classes)?;
+                read.into_topology(&self.supplies(&given, &defaults))
+            }
+            "anynet" => {
+                let read = anynet::read(&text).map_err(wrong)?;
+                add_classes(&mut given, &read.classes(), classes)?;
+                read.into_topology(&self.supplies(&given, &defaults))
+            }
+            "graphml" => graphml::import_with(&text, &self.supplies(&given, &defaults)),
+            _ => edge_list::import_with(&text, &self.supplies(&given, &defaults)),
         };
         read.map(|topology| titled(topology, &self.file))
             .map_err(|error| in_wiring(&self.file, &error))
@@ -118,6 +128,28 @@ impl FileNetwork {
             },
         }
     }
+}
+
+/// Adds classes of a file to those that the scenario gives, which hold instead of them.
+fn add_classes(
+    given: &mut Vec<LinkClass>,
+    of_file: &[ClassOfFile],
+    classes: &Classes<'_>,
+) -> Result<(), SpecError> {
+    for class in of_file {
+        if given.iter().any(|known| known.name == class.name) {
+            continue;
+        }
+        let others = classes.class(class.kind.name(), class.kind)?;
+        let bandwidth = class.bandwidth.unwrap_or(others.bandwidth);
+        let usual = Link {
+            bandwidth_bytes_per_s: bandwidth.bytes_per_second(),
+            latency_ps: others.latency.0.saturating_mul(class.times_latency.into()),
+            ..Link::default_for(class.kind.name())
+        };
+        given.push(classes.class_or(&class.name, class.kind, &usual)?);
+    }
+    Ok(())
 }
 
 /// The network of a file that does not say what it is called is called after

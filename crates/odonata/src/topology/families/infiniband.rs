@@ -2,26 +2,59 @@
 
 use std::path::PathBuf;
 
+use odonata_declare::Named;
 use odonata_network::routing::AlgorithmName;
-use odonata_network::topology::infiniband::Rate;
-use odonata_network::{LinkClass, LinkKind, Topology};
+use odonata_network::topology::infiniband::{HostPort, Rate};
+use odonata_network::{LinkClass, LinkKind, Subnet, Topology};
+use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
 use crate::named_file::in_file;
 use crate::spec::family::{Links, NetworkFamily, Tests};
 use crate::spec::link::Link;
-use crate::spec::table::table;
+use crate::spec::table::{is_default, table};
 use crate::subnet::read_subnet;
 use crate::topology::classes::Classes;
 
+/// What is a node of a subnet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interfaces {
+    /// A host, by the names in its adapters' descriptions. It is attached once, to the switch of
+    /// its first adapter, with the bandwidth of all.
+    #[default]
+    Joined,
+    /// Each port of an adapter.
+    Nodes,
+}
+
 table! {
-    /// A discovered InfiniBand subnet: its switches are routers, its host ports are nodes.
+    /// A discovered InfiniBand subnet: its switches are routers, its hosts are nodes.
     ///
-    /// All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
+    /// Aggregation nodes of switches are no hosts and are left out. All are one group. Routers and nodes are numbered as they are called if that is `S-0`,
     /// `S-1`, … and `H-0`, `H-1`, …, else by the GUIDs of the switches and along their ports.
     pub struct SubnetFile {
         /// Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, relative to the scenario.
         file: PathBuf = PathBuf::new() => Notes::NEEDED,
+        /// What is a node: a host, attached once to the switch of its first adapter with the
+        /// bandwidth of all its adapters (`joined`), or each port of an adapter (`nodes`).
+        #[serde(skip_serializing_if = "is_default")]
+        interfaces: Interfaces = Interfaces::Joined,
+    }
+}
+
+impl SubnetFile {
+    /// What is cabled, with the hosts or ports that are nodes.
+    pub(crate) fn subnet(&self) -> Result<Subnet, SpecError> {
+        Ok(self.nodes_of(read_subnet(&self.file, "network.file")?))
+    }
+
+    /// A subnet with the same as its nodes.
+    pub(crate) fn nodes_of(&self, subnet: Subnet) -> Subnet {
+        match self.interfaces {
+            Interfaces::Joined => subnet.joined(),
+            Interfaces::Nodes => subnet,
+        }
     }
 }
 
@@ -29,8 +62,8 @@ impl NetworkFamily for SubnetFile {
     const ROUTING: &'static [(Tests, AlgorithmName)] = &[(&[], AlgorithmName::ShortestPath)];
     const LINKS: Links = Links::OfFile {
         text: "Link classes: `terminal` and `local`; if links of a kind differ in rate, one class \
-             per rate, such as `local-4xEDR`. By default the bandwidth follows from the rate in the \
-             file (4xEDR: 12.5 GB/s).",
+             per rate, such as `local-4xEDR`, or `terminal-4xNDR-by-4` of a host with four such \
+             ports. By default the bandwidth follows from the rate in the file (4xEDR: 12.5 GB/s).",
         kinds: false,
     };
 
@@ -43,32 +76,35 @@ impl NetworkFamily for SubnetFile {
 /// rates, one for each, such as `local-4xEDR`; what the scenario does not give of a class follows
 /// from its rate.
 pub(super) fn build(network: &SubnetFile, classes: &Classes<'_>) -> Result<Topology, SpecError> {
-    let subnet = read_subnet(&network.file, "network.file")?;
-    let terminal = distinct(subnet.hosts.iter().map(|host| host.rate.as_ref()));
-    let local = distinct(subnet.cables.iter().map(|cable| cable.rate.as_ref()));
-    let mut known: Vec<(LinkKind, Option<Rate>, LinkClass)> = Vec::new();
-    for (kind, rates) in [(LinkKind::Terminal, &terminal), (LinkKind::Local, &local)] {
-        for rate in rates {
-            let name = match (rates.len(), rate) {
-                (1, _) | (_, None) => kind.name().to_owned(),
-                (_, Some(rate)) => format!("{}-{}", kind.name(), rate.as_str()),
+    let subnet = network.subnet()?;
+    let terminal = distinct(subnet.hosts.iter().map(HostPort::rates));
+    let local = distinct(subnet.cables.iter().map(|cable| vec![cable.rate.clone()]));
+    let mut known: Vec<(LinkKind, Rates, LinkClass)> = Vec::new();
+    for (kind, found) in [(LinkKind::Terminal, terminal), (LinkKind::Local, local)] {
+        let several = found.len() > 1;
+        for rates in found {
+            let name = match name_of(&rates) {
+                Some(name) if several => format!("{}-{name}", kind.name()),
+                _ => kind.name().to_owned(),
             };
             let mut usual = Link::default_for(kind.name());
-            if let Some(rate) = rate.and_then(Rate::bytes_per_second) {
-                usual.bandwidth_bytes_per_s = rate;
-            }
+            let one = usual.bandwidth_bytes_per_s;
+            let of_port = |rate: &Option<Rate>| {
+                rate.as_ref()
+                    .and_then(Rate::bytes_per_second)
+                    .unwrap_or(one)
+            };
+            usual.bandwidth_bytes_per_s = rates.iter().map(of_port).sum();
             let class = classes.class_or(&name, kind, &usual)?;
-            known.push((kind, rate.cloned(), class));
+            known.push((kind, rates, class));
         }
     }
     let names: Vec<&str> = known.iter().map(|known| known.2.name.as_str()).collect();
     classes.check_names(&names)?;
     let name = network.file.file_name().unwrap_or_default();
     let title = format!("subnet {}", name.to_string_lossy());
-    let class_of = |kind: LinkKind, rate: Option<&Rate>| {
-        let found = known
-            .iter()
-            .find(|(k, r, _)| *k == kind && r.as_ref() == rate);
+    let class_of = |kind: LinkKind, rates: &[Option<Rate>]| {
+        let found = known.iter().find(|(k, r, _)| *k == kind && r == rates);
         found
             .or(known.first())
             .map(|known| known.2.clone())
@@ -86,10 +122,29 @@ pub(super) fn build(network: &SubnetFile, classes: &Classes<'_>) -> Result<Topol
         .map_err(|error| in_file(&network.file, "network.file", &error))
 }
 
-/// Each of some rates once, in their order.
-fn distinct<'a>(rates: impl Iterator<Item = Option<&'a Rate>>) -> Vec<Option<&'a Rate>> {
-    let mut found: Vec<Option<&Rate>> = rates.collect();
+/// Rates of the ports that one link stands for, in order.
+type Rates = Vec<Option<Rate>>;
+
+/// Each of some lists of rates once, in their order.
+fn distinct(rates: impl Iterator<Item = Rates>) -> Vec<Rates> {
+    let mut found: Vec<Rates> = rates.collect();
     found.sort();
     found.dedup();
     found
+}
+
+/// What links of such rates are called: `4xNDR`, `4xNDR-by-4`, `4xHDR-4xNDR`; `None` for a port
+/// whose rate is not known.
+fn name_of(rates: &[Option<Rate>]) -> Option<String> {
+    if rates == [None] {
+        return None;
+    }
+    let parts = rates.chunk_by(|a, b| a == b).map(|same| {
+        let name = same[0].as_ref().map_or("unknown", Rate::as_str);
+        match same.len() {
+            1 => name.to_owned(),
+            count => format!("{name}-by-{count}"),
+        }
+    });
+    Some(parts.collect::<Vec<_>>().join("-"))
 }
