@@ -481,16 +481,15 @@ def optical_parts(spec_json: str) -> tuple[int, int, int, bool] | None:
         SpecError: If the parameters make no network.
     """
 
-def export(spec_json: str, format: str, path: str) -> None:
-    """Writes a scenario's network to a file.
+def export(spec_json: str, format: str) -> str:
+    """A scenario's network as the text of a file.
 
     Args:
         spec_json: The scenario in normalised form.
         format: ``graphml`` or ``edge-list``.
-        path: The file; an existing one is replaced.
 
     Raises:
-        OSError: If it cannot be written.
+        SpecError: If there is no such format, or the parameters make no network.
     """
 
 def write_otf2(

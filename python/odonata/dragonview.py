@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from odonata.columns import codes, labels, numbers
 from odonata.errors import NotRecordedError
-from odonata.output import Claim
+from odonata.output import Claim, create
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -120,7 +120,7 @@ def _counted(keys: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _write(path: Path, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with create(path, "w") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(head)
         writer.writerows(rows)

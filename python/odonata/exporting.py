@@ -6,18 +6,19 @@ The engine writes every format but GEXF, which is made here of its GraphML: the 
 
 from __future__ import annotations
 
+import io
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape, quoteattr
 
 from odonata.errors import OutputError
+from odonata.output import create, write_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TextIO
+    from typing import IO
 
     from odonata.scenario import Scenario
 
@@ -68,7 +69,7 @@ def export_network(scenario: Scenario, format: str, path: Path) -> None:
     Args:
         scenario: It may lack jobs.
         format: As of ``odonata topology export``.
-        path: The file; an existing one is replaced.
+        path: The file, which must not exist yet.
 
     Raises:
         ScenarioError: If the network cannot be built or written in that format.
@@ -78,16 +79,14 @@ def export_network(scenario: Scenario, format: str, path: Path) -> None:
     from odonata.simulate import ask_engine
 
     if format != "gexf":
-        ask_engine(_engine.export, scenario, format, os.fspath(path))
+        write_file(path, ask_engine(_engine.export, scenario, format))
         return
-    with tempfile.TemporaryDirectory() as directory:
-        graphml = Path(directory) / "network.graphml"
-        ask_engine(_engine.export, scenario, "graphml", os.fspath(graphml))
-        with path.open("w", encoding="utf-8") as out:
-            _write_gexf(graphml, out)
+    graphml = io.BytesIO(ask_engine(_engine.export, scenario, "graphml").encode())
+    with create(path, "w") as out:
+        _write_gexf(graphml, out)
 
 
-def _write_gexf(graphml: Path, out: TextIO) -> None:
+def _write_gexf(graphml: IO[bytes], out: IO[str]) -> None:
     """Writes the graph of a GraphML file of the engine's, with the same attributes, as GEXF."""
     keys: dict[str, tuple[str, str, str]] = {}
     facts: dict[str, str] = {}
@@ -115,7 +114,7 @@ def _write_gexf(graphml: Path, out: TextIO) -> None:
     out.write(f"    </{section}s>\n  </graph>\n</gexf>\n")
 
 
-def _write_head(out: TextIO, keys: dict[str, tuple[str, str, str]], facts: dict[str, str]) -> None:
+def _write_head(out: IO[str], keys: dict[str, tuple[str, str, str]], facts: dict[str, str]) -> None:
     about = f"{facts['title']}; link classes: {facts['link_classes']}"
     out.write(
         '<?xml version="1.0" encoding="UTF-8"?>\n'
@@ -136,7 +135,7 @@ def _write_head(out: TextIO, keys: dict[str, tuple[str, str, str]], facts: dict[
 
 
 def _write_element(
-    out: TextIO, element: ElementTree.Element, keys: dict[str, tuple[str, str, str]]
+    out: IO[str], element: ElementTree.Element, keys: dict[str, tuple[str, str, str]]
 ) -> None:
     values = {data.attrib["key"]: data.text or "" for data in element}
     attributes: Iterable[tuple[str, str]] = element.attrib.items()

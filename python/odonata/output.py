@@ -29,11 +29,15 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from typing_extensions import Self
 
 from odonata.errors import OdonataError, OutputError
+from odonata.terminal import clean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: The checkpoint in the directory of an unfinished run.
 CHECKPOINT_FILE = "checkpoint"
@@ -53,7 +57,8 @@ _PICTURES = frozenset((".png", ".svg", ".pdf"))
 
 def reason(error: OSError) -> str:
     """Why the system refused something, in its words."""
-    text = (error.strerror or str(error)).lower()
+    text = error.strerror or str(error)
+    text = text[:1].lower() + text[1:]
     # Libraries put their own words around those of the system.
     system = re.search(r"\[errno \d+\] (.*)", text)
     return text if system is None else system[1]
@@ -111,10 +116,10 @@ def opened(path: Path, flags: int, permissions: int = 0o666) -> int:
     except OSError as error:
         if error.errno != errno.ELOOP:
             raise
-        raise OSError(errno.ELOOP, "it is a link; remove it", str(path)) from error
+        raise OSError(errno.ELOOP, f"{path.name} is a link; remove it", str(path)) from error
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise OSError(errno.EINVAL, "it is no file", str(path))
+        raise OSError(errno.EINVAL, f"{path.name} is no file; remove it", str(path))
     return number
 
 
@@ -137,7 +142,7 @@ def create(path: Path, mode: str = "wb", *, permissions: int | None = None) -> I
     return os.fdopen(number, mode, encoding="utf-8", newline="")
 
 
-def write(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
+def write_file(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
     """Writes a file that does not exist yet.
 
     Raises:
@@ -149,11 +154,36 @@ def write(path: Path, content: str | bytes, *, permissions: int | None = None) -
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Writes a JSON object for people and programs, as a file that does not exist yet."""
-    write(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    write_file(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
-def rewrite(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
-    """Writes a file in the place of one of its name, whole or not at all.
+def write_parquet(path: Path, table: pa.Table, **options: Any) -> None:
+    """Writes a table as a Parquet file that does not exist yet.
+
+    Raises:
+        OSError: If there is one of that name, or it cannot be written.
+    """
+    import pyarrow.parquet as pq
+
+    with create(path) as file:
+        pq.write_table(table, file, **options)
+
+
+def write_csv(path: Path, table: pa.Table) -> None:
+    """Writes a table as a CSV file that does not exist yet.
+
+    Raises:
+        OSError: If there is one of that name, or it cannot be written.
+    """
+    import pyarrow.csv as pacsv
+
+    with create(path) as file:
+        pacsv.write_csv(table, file)
+
+
+@contextlib.contextmanager
+def rewriting(path: Path, mode: str = "wb", *, permissions: int | None = None) -> Iterator[IO[Any]]:
+    """A file that takes the place of one of its name when the block ends well.
 
     A link of that name is replaced like a file. One process at a time may do this.
 
@@ -161,9 +191,30 @@ def rewrite(path: Path, content: str | bytes, *, permissions: int | None = None)
         OSError: If it cannot be written.
     """
     partial = path.with_name(f".{path.name}.partial")
-    partial.unlink(missing_ok=True)
-    write(partial, content, permissions=permissions)
-    partial.replace(path)
+    _remove(partial)
+    try:
+        with create(partial, mode, permissions=permissions) as file:
+            yield file
+        partial.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            _remove(partial)
+        raise
+
+
+def rewrite(path: Path, content: str | bytes, *, permissions: int | None = None) -> None:
+    """Writes a file in the place of one of its name, as :func:`rewriting`."""
+    with rewriting(path, permissions=permissions) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+
+
+def _remove(path: Path) -> None:
+    """Removes a file, a link, or a directory with all that is in it, if it is there."""
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(path.lstat().st_mode):
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def subdirectory(parent: Path, name: str) -> Path:
@@ -245,7 +296,7 @@ def picture(path: Path, notice: Callable[[str], object]) -> Iterator[None]:
 
 def warn(sentence: str) -> None:
     """Says a sentence as a warning, where nothing else was asked for."""
-    warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+    warnings.warn(clean(sentence), RuntimeWarning, stacklevel=3)
 
 
 # --- Files --------------------------------------------------------------------------------
@@ -331,11 +382,28 @@ def _appear(partial: Path, path: Path) -> bool:
     return True
 
 
-def _synchronise(path: Path) -> None:
-    """Lets a file, or all files of a directory, reach the disk."""
-    for file in sorted(path.iterdir()) if path.is_dir() else [path]:
-        with file.open("rb") as written:
-            os.fsync(written.fileno())
+def _names(directory: int) -> list[str]:
+    """Names of what is in an open directory."""
+    return os.listdir(directory)
+
+
+def _synchronise(path: str | Path, directory: int | None = None) -> None:
+    """Lets a file, or all files of a directory, reach the disk.
+
+    Args:
+        path: Which.
+        directory: The number of an open directory that the path begins in.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    number = os.open(path, flags, dir_fd=directory)
+    try:
+        if stat.S_ISDIR(os.fstat(number).st_mode):
+            for name in sorted(_names(number)):
+                _synchronise(name, number)
+        else:
+            os.fsync(number)
+    finally:
+        os.close(number)
 
 
 @contextlib.contextmanager
@@ -473,7 +541,8 @@ class Claim:
     def _take(self) -> None:
         file = self.directory / CLAIM_FILE
         while True:
-            lock = os.open(file, os.O_RDWR | os.O_CREAT, 0o666)
+            # Who shares a directory with others may go on with what they left there.
+            lock = opened(file, os.O_RDWR | os.O_CREAT)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -493,11 +562,7 @@ class Claim:
 
     def _remove_leftovers(self) -> None:
         for name in _LEFTOVERS - {CLAIM_FILE}:
-            leftover = self.directory / name
-            if leftover.is_dir():
-                shutil.rmtree(leftover)
-            else:
-                leftover.unlink(missing_ok=True)
+            _remove(self.directory / name)
 
     @contextlib.contextmanager
     def adding(self) -> Iterator[Path]:
@@ -506,9 +571,9 @@ class Claim:
         Files of the same names are replaced; there are some only if an earlier process was killed
         while it did this.
         """
-        with writing(self.directory), self._partial() as partial:
+        with writing(self.directory), self._partial() as (partial, number):
             yield partial
-            self._move(partial)
+            self._move(number)
 
     @contextlib.contextmanager
     def bringing_up_to_date(
@@ -527,47 +592,53 @@ class Claim:
                 the same.
             notice: Called with the place that earlier files were moved to. Default: a warning.
         """
-        with writing(self.directory), self._partial() as partial:
+        with writing(self.directory), self._partial() as (partial, number):
             yield partial
-            new = {path.name for path in partial.iterdir()}
-            there = any((self.directory / name).exists() for name in new)
+            new = set(_names(number))
+            there = any(os.path.lexists(self.directory / name) for name in new)
             if there and not (grown or _same_data)(self.directory, partial):
-                number = 1
-                while (self.directory / f"earlier-{number}").exists():
-                    number += 1
-                earlier = self.directory / f"earlier-{number}"
+                count = 1
+                while os.path.lexists(self.directory / f"earlier-{count}"):
+                    count += 1
+                earlier = self.directory / f"earlier-{count}"
                 earlier.mkdir()
                 for path in sorted(self.directory.iterdir()):
                     kept = path.is_file() and not path.name.startswith(".")
                     if kept and path.name != self._goes_on:
                         path.rename(earlier / path.name)
                 notice(f"what {self.directory} showed before is now in {earlier}")
-            self._move(partial)
+            self._move(number)
 
     @contextlib.contextmanager
-    def _partial(self) -> Iterator[Path]:
+    def _partial(self) -> Iterator[tuple[Path, int]]:
+        """A new directory in the claimed one, and its open number."""
         partial = self.directory / _PARTIAL
-        shutil.rmtree(partial, ignore_errors=True)
+        _remove(partial)
         partial.mkdir()
+        number = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
-            yield partial
+            yield partial, number
         finally:
-            shutil.rmtree(partial, ignore_errors=True)
+            os.close(number)
+            with contextlib.suppress(OSError):
+                _remove(partial)
 
-    def _move(self, partial: Path) -> None:
-        """Moves what is whole to its place, what says that all is there last."""
-        files = sorted(partial.iterdir(), key=lambda path: (path.name == _LAST, path.name))
-        for file in files:
-            _synchronise(file)
-        for file in files:
-            file.replace(self.directory / file.name)
-        if self._lock is not None:
-            directory = os.open(self.directory, os.O_RDONLY)
-            try:
-                with contextlib.suppress(OSError):
-                    os.fsync(directory)
-            finally:
-                os.close(directory)
+    def _move(self, partial: int) -> None:
+        """Moves what is whole to its place, what says that all is there last.
+
+        From the directory that was made, whatever has its name by now.
+        """
+        names = sorted(_names(partial), key=lambda name: (name == _LAST, name))
+        for name in names:
+            _synchronise(name, partial)
+        directory = os.open(self.directory, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            for name in names:
+                os.replace(name, name, src_dir_fd=partial, dst_dir_fd=directory)
+            with contextlib.suppress(OSError):
+                os.fsync(directory)
+        finally:
+            os.close(directory)
 
     def end(self) -> None:
         """Lets others have the directory, whose run is complete: without its checkpoint."""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odonata.columns import numbers
-from odonata.output import new_file
+from odonata.output import create, new_file
 from odonata.perfetto_protobuf import packets
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def write_trace(result: Result, path: Path) -> int:
         OutputError: If there is such a file already, or it cannot be written.
     """
     count = 0
-    with new_file(path) as partial, partial.open("wb") as raw:
+    with new_file(path) as partial, create(partial) as raw:
         binary: Any = raw
         if path.suffix == ".gz":
             binary = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv as pacsv
 
 from odonata.columns import numbers
-from odonata.output import new_file
+from odonata.output import new_file, write_csv
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -69,5 +68,5 @@ def write_events(result: Result, path: Path) -> int:
     """
     table = events(result)
     with new_file(path) as partial:
-        pacsv.write_csv(table, partial)
+        write_csv(partial, table)
     return int(table.num_rows)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odonata.errors import PlugInError, ScenarioError
+from odonata.output import write_file
 from odonata.plug_in_forms import MARK
 from odonata.plug_ins import PlugIn, find
 from odonata.units import Duration, Size
@@ -518,7 +519,7 @@ class _Resolver:
 
     def _write(self, name: str, text: str) -> str:
         file = self._directory / f"job{self._position}-{name}"
-        file.write_text(text, encoding="utf-8")
+        write_file(file, text)
         return str(file)
 
 

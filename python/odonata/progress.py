@@ -31,6 +31,7 @@ from typing_extensions import Self
 
 from odonata import display
 from odonata.simulate import Progress
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.study.file import StudyFile
@@ -100,7 +101,7 @@ class StudyBar(_OneBar):
 
     def __init__(self, console: Console, title: str) -> None:
         super().__init__(console, TextColumn("{task.fields[done]}"))
-        self._task = self._bar.add_task(title, total=1.0, done="")
+        self._task = self._bar.add_task(escape(title), total=1.0, done="")
 
     def __call__(self, share: float, done: int) -> None:
         """Takes over a report."""
@@ -119,7 +120,7 @@ class JobsBar(_OneBar):
 
     def __init__(self, console: Console, title: str) -> None:
         super().__init__(console, TextColumn("{task.fields[done]}"))
-        self._task = self._bar.add_task(title, total=None, done="")
+        self._task = self._bar.add_task(escape(title), total=None, done="")
 
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
@@ -143,7 +144,7 @@ class PredictionsBar(_OneBar):
 
     def __call__(self, done: int, name: str) -> None:
         """Takes over a report."""
-        self._bar.update(self._task, completed=done, name=name)
+        self._bar.update(self._task, completed=done, name=escape(name))
 
 
 class SweepBar(Bar):
@@ -168,7 +169,7 @@ class SweepBar(Bar):
             expand=True,
             disable=not console.is_terminal,
         )
-        self._task = self.add_task(title, total=1.0, done="", remaining="–")
+        self._task = self.add_task(escape(title), total=1.0, done="", remaining="–")
 
     def __call__(self, now: StudyProgress) -> None:
         """Takes over a report."""
@@ -286,9 +287,9 @@ def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> Table:
     seeds = len({row["seed"] for row in rows}) > 1
     measures = study.measure
     for name in [*axes, *(["seed"] if seeds else [])]:
-        table.add_column(name, style="bold")
+        table.add_column(escape(name), style="bold")
     for place, measure in enumerate(measures):
-        table.add_column(measure.label, justify="right")
+        table.add_column(escape(measure.label), justify="right")
         if place == 0:
             table.add_column("", min_width=_BAR, no_wrap=True)
     first = measures[0].column_name
@@ -403,5 +404,5 @@ def following(
         yield shown
         shown.ended()
     else:
-        with bar(Console(stderr=True, highlight=False)) as drawn:
+        with bar(terminal(stderr=True)) as drawn:
             yield drawn

@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
-from odonata.output import CHECKPOINT_FILE, Claim, warn, write_json
+from odonata.output import CHECKPOINT_FILE, Claim, warn, write_file, write_json, write_parquet
 from odonata.scenario import Scenario
 from odonata.summary import LinkName, most_loaded_links, summarise, to_table
 from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
@@ -270,7 +269,7 @@ class Result:
                 if self.scenario is not None:
                     # Its paths are relative to where it will be, not to where it is now.
                     text = self.scenario.to_toml(directory=directory)
-                    (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
+                    write_file(partial / SCENARIO_FILE, text)
             if plots:
                 # Only now that the tables are safe.
                 with claim.adding() as partial:
@@ -287,9 +286,9 @@ class Result:
         for name in TABLES:
             # All options that shape the bytes are fixed here, so that equal tables
             # are equal files.
-            pq.write_table(
-                self.table(name),
+            write_parquet(
                 directory / f"{name}.parquet",
+                self.table(name),
                 compression="zstd",
                 compression_level=3,
                 version="2.6",

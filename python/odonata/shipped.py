@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 
 from odonata.errors import OutputError
-from odonata.output import check_new_file, new_file, writing
+from odonata.output import check_new_file, new_file, subdirectory, write_file, writing
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,11 @@ def example(name: str, directory: str | os.PathLike[str] = ".") -> Path:
     files = EXAMPLES[name].files
     for file in files:
         with writing(directory):
-            (directory / file).parent.mkdir(exist_ok=True)
+            for folder in Path(file).parts[:-1]:
+                subdirectory(directory, folder)
         check_new_file(directory / file)
     source = resources.files("odonata") / "examples"
     for file in files:
         with new_file(directory / file) as partial:
-            partial.write_bytes((source / file).read_bytes())
+            write_file(partial, (source / file).read_bytes())
     return directory / files[0]

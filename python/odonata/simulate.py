@@ -29,6 +29,7 @@ from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.plug_in_calls import resolved
 from odonata.results import Result
 from odonata.scenario import Scenario
+from odonata.terminal import clean
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def _in_words(error: CheckpointError, claim: Claim, identity: Mapping[str, Any])
 
 def _warn(event: CheckpointEvent) -> None:
     if event.kind == "failed":
-        warnings.warn(event.message, RuntimeWarning, stacklevel=2)
+        warnings.warn(clean(event.message), RuntimeWarning, stacklevel=2)
 
 
 def ask_engine(

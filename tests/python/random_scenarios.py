@@ -96,7 +96,7 @@ def _network(
     elif family in ("edge-list", "graphml"):
         file = directory / f"{number}.{family}"
         spec = Scenario.from_dict({"network": dragonfly}).normalised_json()
-        _engine.export(spec, family, str(file))
+        file.write_text(_engine.export(spec, family))
         links = {kind: _link(draw, 400) for kind in ("terminal", "local", "global")}
         network = {"family": family, "file": str(file), "links": links}
         network["routing"] = draw.choice([routing, "shortest-path"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -193,18 +194,18 @@ def test_a_kill_while_results_are_written_loses_nothing(
     checkpoint = Checkpoint(tmp_path / "out", simulated="1 us")
     package.run(scenario).save(tmp_path / "whole")
     files = len(digests(tmp_path / "whole")) + 1  # with timing.json
-    replace = Path.replace
+    replace = os.replace
     for until in range(files):
         moved = 0
 
-        def fail(self: Path, target: Path, until: int = until) -> Path:
+        def fail(name: str, target: str, until: int = until, **directories: int) -> None:
             nonlocal moved
             if moved == until:
                 raise KeyboardInterrupt
             moved += 1
-            return replace(self, target)
+            replace(name, target, **directories)
 
-        monkeypatch.setattr(Path, "replace", fail)
+        monkeypatch.setattr(os, "replace", fail)
         result = package.run(scenario, checkpoint=checkpoint)
         claim = result.claim
         assert claim is not None
@@ -213,7 +214,7 @@ def test_a_kill_while_results_are_written_loses_nothing(
         claim.release()  # as the end of the process does
         with pytest.raises(OutputError, match="not finished"):
             Result.load(tmp_path / "out")
-    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(os, "replace", replace)
     package.run(scenario, checkpoint=checkpoint).save(tmp_path / "out")
     assert digests(tmp_path / "out") == digests(tmp_path / "whole")
 

@@ -762,7 +762,7 @@ def test_nobody_else_can_hold_the_lock(slurm: FakeSlurm) -> None:
     victim.chmod(0o644)
     lock.symlink_to(victim)
     with placing(slurm, "--cycles", "1") as process:
-        assert "it is a link" in process.communicate()[1]
+        assert "is a link; remove it" in process.communicate()[1]
         assert process.returncode == 4
     assert (victim.read_text(), victim.stat().st_mode & 0o777) == ("theirs", 0o644)
     if os.geteuid() == 0:

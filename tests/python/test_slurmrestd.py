@@ -101,8 +101,8 @@ def test_the_newest_version_is_asked(
     main = machine.partitions["main"]
     assert (main.nodes, main.is_up, main.time_limit_s) == (("n0", "n1", "n2", "n3"), True, None)
     assert machine.reservations == []
-    (job,), damaged = rest.jobs()
-    assert (job.id, job.nodes, damaged) == ("7", ("n0", "n1"), 0)
+    (job,), left_out = rest.jobs()
+    assert (job.id, job.nodes, left_out) == ("7", ("n0", "n1"), [])
     # The command shows the same: job 7 has all of the first group, the second is idle.
     (tmp_path / "links").write_text("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n[2-3]\n")
     command = ("cluster", "show", "--slurmrestd", socket, "--topology", "links")

@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => None,
         Some(directory) => {
             let file =
-                |name: &str| std::fs::File::create(std::path::Path::new(directory).join(name));
+                |name: &str| std::fs::File::create_new(std::path::Path::new(directory).join(name));
             let mut links = BufWriter::new(file("links.txt")?);
             for capacity in LinkNumbers::capacities(&topology) {
                 writeln!(links, "{:.0}", capacity * 1e12)?;

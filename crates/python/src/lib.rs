@@ -524,15 +524,13 @@ mod _engine {
         Ok(parts.map(|parts| (parts.switches, parts.ports, parts.connected, parts.one_way)))
     }
 
-    /// Writes a scenario's network to a file, as "graphml" or "edge-list".
+    /// A scenario's network as text, as "graphml" or "edge-list".
     #[pyfunction]
-    fn export(py: Python<'_>, spec_json: String, format: String, path: &str) -> PyResult<()> {
-        let text = computing_apart(py, move || {
+    fn export(py: Python<'_>, spec_json: String, format: String) -> PyResult<String> {
+        computing_apart(py, move || {
             let scenario = Scenario::from_json(&spec_json)?;
             Ok(odonata::export(&scenario, &format)?)
-        })?;
-        std::fs::write(path, text)?;
-        Ok(())
+        })
     }
 
     /// Writes an OTF2 archive, interruptible between locations; see [`odonata::write_otf2`].

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from odonata import _engine
 from odonata.batch.engine import ask, to_json
 from odonata.bounded import read_parquet
 from odonata.columns import column_of, labelled, numbers_of
 from odonata.errors import JobLogError, OutputError
-from odonata.output import check_new_file, new_file
+from odonata.output import check_new_file, new_file, write_file, write_parquet
 from odonata.tables import with_units
 
 #: What became of a job, by the engine's code.
@@ -204,13 +203,14 @@ class JobLog:
         check_new_file(path)
         if path.suffix not in (".swf", ".parquet"):
             raise OutputError(f'{path}: found the ending "{path.suffix}"; allowed: .swf, .parquet')
-        with new_file(path) as partial, partial.open("wb") as file:
+        with new_file(path) as partial:
             if path.suffix == ".swf":
-                file.write(self._handle.swf())
+                write_file(partial, self._handle.swf())
             else:
                 metadata = {_METADATA: json.dumps(self.meta).encode()}
                 table = with_units(self.jobs).replace_schema_metadata(metadata)
-                pq.write_table(table, file, compression="zstd", compression_level=3, version="2.6")
+                how = {"compression": "zstd", "compression_level": 3, "version": "2.6"}
+                write_parquet(partial, table, **how)
         return path
 
 

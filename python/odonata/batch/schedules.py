@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
@@ -28,7 +27,7 @@ from odonata.batch.options import (
 from odonata.bounded import read_json, read_parquet
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
-from odonata.output import Claim, reading, warn, write_json
+from odonata.output import Claim, reading, warn, write_file, write_json, write_parquet
 from odonata.plug_in_calls import OrderCall, priorities
 from odonata.plug_ins import find, is_known
 from odonata.tables import with_units
@@ -340,7 +339,7 @@ def save_schedules(
             _write(schedules, partial, source)
             if scenario is not None:
                 text = scenario.to_toml(directory=directory)
-                (partial / SCENARIO_FILE).write_text(text, encoding="utf-8")
+                write_file(partial / SCENARIO_FILE, text)
         if plots:
             from odonata.batch.plots import SchedulePlots
 
@@ -424,9 +423,9 @@ def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, An
 
     for table in ("jobs", "occupancy"):
         parts = [_named(getattr(one, table), one.name, schedules) for one in schedules]
-        pq.write_table(
-            with_units(pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()),
+        write_parquet(
             partial / f"{table}.parquet",
+            with_units(pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()),
             compression="zstd",
             compression_level=3,
             version="2.6",

@@ -11,9 +11,9 @@ from odonata.cli.shared import (
     json_option,
     print_json,
     progress_terminal,
-    terminal,
     threads_option,
 )
+from odonata.terminal import terminal
 
 
 @click.command()

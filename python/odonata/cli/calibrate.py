@@ -11,6 +11,7 @@ from odonata import names
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
+    escape,
     hosts_option,
     jobs_option,
     json_option,
@@ -18,9 +19,9 @@ from odonata.cli.shared import (
     print_json,
     progress_terminal,
     read_scenario,
-    terminal,
 )
-from odonata.output import check_new_file, new_file
+from odonata.output import check_new_file, new_file, write_file
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.machines.calibration import Calibration
@@ -103,7 +104,7 @@ def calibrate(
 
     def progress(text: str) -> None:
         if console.is_terminal:
-            console.print(text, end="\r")
+            console.print(text, end="\r", markup=False)
 
     calibration = fit(
         scenario,
@@ -115,7 +116,7 @@ def calibrate(
     )
     if out is not None:
         with new_file(out) as partial:
-            partial.write_text(as_text(calibration), encoding="utf-8")
+            write_file(partial, as_text(calibration))
     if as_json:
         from dataclasses import asdict
 
@@ -174,7 +175,7 @@ def _show(calibration: Calibration) -> None:
     out = terminal()
     errors = _errors(calibration)
     out.print(
-        f"{calibration.machine}: {len(calibration.used)} measurements, "
+        f"{escape(calibration.machine)}: {len(calibration.used)} measurements, "
         f"{calibration.evaluations:,} simulations ({calibration.engine} engine)"
     )
     table = new_table()

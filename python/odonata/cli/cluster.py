@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
@@ -20,7 +19,8 @@ from odonata.cli.cluster_probe import probe, probes
 from odonata.cli.cluster_show import show
 from odonata.cli.cluster_utilisation import utilisation
 from odonata.cli.cluster_what_if import what_if
-from odonata.cli.shared import debug_option, json_option, new_table, print_json, terminal
+from odonata.cli.shared import debug_option, json_option, new_table, print_csv, print_json
+from odonata.terminal import say, terminal
 
 
 @click.group()
@@ -93,8 +93,8 @@ def watch(
 
     wiring = None if topology is None else read_topology(topology)
 
-    def say(line: str) -> None:
-        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+    def tell(line: str) -> None:
+        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
 
     watching = Watch(
         period_s=period,
@@ -103,12 +103,12 @@ def watch(
         largest_bytes=largest,
         topology=wiring,
         metrics=metrics,
-        say=say,
+        say=tell,
     )
-    say(f"watching into {store}, one sample in {period} s")
+    tell(f"watching into {store}, one sample in {period} s")
     with stopping():
         watching.run(store, for_s=float("inf") if for_ is None else for_)
-    say(f"{watching.kept} samples kept")
+    tell(f"{watching.kept} samples kept")
 
 
 @cluster.command()
@@ -126,7 +126,6 @@ def watch(
 @debug_option
 def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     """Show what `odonata cluster watch` kept in STORE: how busy the network was."""
-    import csv
     import time
 
     from odonata.cluster.watch import COLUMNS, Store
@@ -138,9 +137,7 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
         print_json({"samples": samples})
         return
     if as_csv:
-        writer = csv.DictWriter(sys.stdout, COLUMNS)
-        writer.writeheader()
-        writer.writerows(samples)
+        print_csv(samples, COLUMNS)
         return
     out = terminal()
     good = [sample for sample in samples if sample["error"] is None]

@@ -28,9 +28,9 @@ from odonata.cli.shared import (
     json_option,
     new_table,
     print_json,
-    terminal,
 )
 from odonata.errors import ClusterError
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.cluster.advice import Advice

@@ -13,8 +13,9 @@ import click
 from odonata import names
 from odonata.cli.cluster_options import read_topology, span, timeout_option, topology_option
 from odonata.cli.numeric import SEED, Whole
-from odonata.cli.shared import debug_option, escape, json_option, print_json, terminal
+from odonata.cli.shared import debug_option, escape, json_option, print_json
 from odonata.errors import ClusterError, OutputError
+from odonata.terminal import say, terminal
 
 if TYPE_CHECKING:
     from odonata.cluster.journal import Decision, Wait
@@ -194,13 +195,13 @@ def place(
         patience_s=patience,
     )
     if dry_run:
-        placer = Placer(wiring, rules, timeout_s=timeout, say=click.echo)
+        placer = Placer(wiring, rules, timeout_s=timeout, say=say)
         if placer.cycle() == 0:
-            click.echo("no job would get nodes now")
+            say("no job would get nodes now")
         return
 
-    def say(line: str) -> None:
-        click.echo(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+    def tell(line: str) -> None:
+        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
 
     daemon = Daemon(
         wiring,
@@ -213,9 +214,9 @@ def place(
         keep_s=keep,
         timeout_s=timeout,
         shadow=shadow,
-        say=say,
+        say=tell,
     )
-    say(f"{'watches beside Slurm' if shadow else 'places'} by {policy}, journal {journal}")
+    tell(f"{'watches beside Slurm' if shadow else 'places'} by {policy}, journal {journal}")
     with stopping():
         daemon.run(cycles=cycles)
 
@@ -245,11 +246,11 @@ def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> No
 
     given = list(arguments)
     if heartbeat is not None and not is_alive(heartbeat, stale):
-        click.echo(f"{heartbeat}: nobody places jobs now; submitted to Slurm as it is", err=True)
+        say(f"{heartbeat}: nobody places jobs now; submitted to Slurm as it is", err=True)
     else:
         given, why = to_be_placed(given, _script)
         if why is not None:
-            click.echo(f"submitted to Slurm as it is: {why}", err=True)
+            say(f"submitted to Slurm as it is: {why}", err=True)
     program = shutil.which("sbatch")
     if program is None:
         raise ClusterError("sbatch: not found. Run this where Slurm's commands are on PATH")
@@ -364,4 +365,4 @@ def slurm_files(directory: Path, heartbeat: Path, partitions: tuple[str, ...], s
     except OSError as error:
         raise OutputError(f"{directory}: cannot be written: {error.strerror}") from error
     for path in written:
-        click.echo(path)
+        say(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +24,11 @@ from odonata.cli.shared import (
     json_option,
     new_table,
     option,
+    print_csv,
     print_json,
-    terminal,
 )
 from odonata.errors import ClusterError
+from odonata.terminal import say, terminal
 
 if TYPE_CHECKING:
     from odonata.cluster.probe import Probe, Prober
@@ -280,7 +282,7 @@ def probe(
         work.resolve(),
         timeout_s=timeout,
         chance=random.Random(seed),
-        say=lambda line: click.echo(line, err=True),
+        say=partial(say, err=True),
     )
     if topology is not None:
         prober.topology = read_topology(topology)
@@ -303,8 +305,8 @@ def _show_plan(prober: Prober, wanted: list[Probe]) -> None:
 
     for one in wanted:
         chosen = prober.choose(one)
-        click.echo(shlex.join(one.sbatch(prober.work / "odonata-probe-…", chosen)))
-        click.echo(
+        say(shlex.join(one.sbatch(prober.work / "odonata-probe-…", chosen)))
+        say(
             f"# at most {one.ranks * one.budget_s / 3600:.2f} node hours; "
             f"{len(one.series()) if not one.command else 1} series"
         )
@@ -383,7 +385,6 @@ def probes(
     store: Path, last: int | None, all_: bool, as_csv: bool, times: bool, of: str, as_json: bool
 ) -> None:
     """Show what `odonata cluster probe` kept in STORE."""
-    import csv
     import time
 
     from odonata.cluster.probes import Probes
@@ -400,9 +401,7 @@ def probes(
         return
     rows = [row for run in runs for row in (_times(run, of) if times else _rows(run, of))]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(sys.stdout, columns)
-    writer.writeheader()
-    writer.writerows(rows)
+    print_csv(rows, columns)
 
 
 def _run_dict(run: ProbeRun, of: str = "max") -> dict[str, Any]:
@@ -479,7 +478,7 @@ def _show_runs(runs: list[ProbeRun]) -> None:
         answer = "" if math.isnan(between) else f" (between groups {between:.3f})"
         kept = "" if run.counts else "; does not count"
         out.print(
-            f"{at}  {run.placement}, {len(run.nodes)} nodes, job {run.job}: "
+            f"{at}  {escape(run.placement)}, {len(run.nodes)} nodes, job {escape(run.job)}: "
             f"b = {run.utilisation():.3f}{answer}{kept}"
         )
         table = new_table()

@@ -24,8 +24,8 @@ from odonata.cli.shared import (
     notices,
     print_json,
     progress_terminal,
-    terminal,
 )
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.cluster.occupancy import Occupancy

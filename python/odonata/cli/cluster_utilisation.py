@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,11 +30,12 @@ from odonata.cli.shared import (
     hosts_option,
     json_option,
     new_table,
+    print_csv,
     print_json,
-    terminal,
 )
 from odonata.errors import ClusterError
 from odonata.numbers import finite
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.cluster.nodes import Topology
@@ -245,12 +244,7 @@ def _write_all(
     if as_json:
         print_json({"samples": list(rows)})
         return
-    writer = None
-    for row in rows:
-        if writer is None:
-            writer = csv.DictWriter(sys.stdout, list(row))
-            writer.writeheader()
-        writer.writerow(row)
+    print_csv(rows)
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,8 @@ from odonata.cli.keys import given_options
 from odonata.cli.log import read_log, reading_options
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.schedule_options import READING
-from odonata.cli.shared import (
-    debug_option,
-    escape,
-    json_option,
-    new_table,
-    option,
-    print_json,
-    terminal,
-)
+from odonata.cli.shared import debug_option, escape, json_option, new_table, option, print_json
+from odonata.terminal import say, terminal
 
 if TYPE_CHECKING:
     from odonata.batch.network import SharedLinks
@@ -337,7 +330,7 @@ def _predict(
         unknown &= unaccounted(survey.ask_machine(timeout), again)
     if unknown:
         names = ", ".join(sorted(unknown)[:4]) + (", …" if len(unknown) > 4 else "")
-        click.echo(
+        say(
             f"{len(unknown)} nodes are busy with jobs that Slurm does not show ({names}): no job "
             "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
             err=True,

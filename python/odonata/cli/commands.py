@@ -14,6 +14,7 @@ from odonata.cli.shared import debug_option, progress_terminal
 from odonata.cli.streams import close_streams, flush, prepare_streams
 from odonata.errors import ExitCode, OdonataError, Terminated
 from odonata.output import reason
+from odonata.terminal import say_error
 
 #: What the system says where there is no room, or nothing may be written.
 _CANNOT_WRITE = (
@@ -114,35 +115,30 @@ def explain(error: BaseException) -> ExitCode:
     Returns:
         What to exit with.
     """
-
-    def say(headline: str, message: str) -> None:
-        # Plain text, and by click: rich would double the time that a wrong option takes.
-        colour = False if os.environ.get("NO_COLOR") else None
-        headline = click.style(f"{headline}:", fg="red", bold=True)
-        click.echo(f"{headline} {message}", err=True, color=colour)
-
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         error.show()
         return ExitCode.USAGE
     if isinstance(error, click.UsageError):
         hint = f"\nSee: {error.ctx.command_path} --help" if error.ctx else ""
-        say("Error", error.format_message() + hint)
+        say_error("Error", error.format_message() + hint)
         return ExitCode.USAGE
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         message = str(error) or "stopped by Ctrl-C; nothing was written"
-        say("Interrupted", message)
+        say_error("Interrupted", message)
         return ExitCode.TERMINATED if isinstance(error, Terminated) else ExitCode.INTERRUPTED
     if isinstance(error, OdonataError) and error.exit_code is not ExitCode.INTERNAL:
-        say("Error", str(error))
+        say_error("Error", str(error))
         return error.exit_code
     if isinstance(error, OSError) and error.errno in _CANNOT_WRITE:
         what = error.filename or "standard output"
-        say("Error", f"{what} cannot be written: {reason(error)}")
+        say_error("Error", f"{what} cannot be written: {reason(error)}")
         return ExitCode.OUTPUT
     if isinstance(error, MemoryError):
-        say("Error", "not enough memory on this machine for what the command reads or simulates")
+        say_error(
+            "Error", "not enough memory on this machine for what the command reads or simulates"
+        )
         return ExitCode.SIMULATION
-    say(
+    say_error(
         "Internal error",
         f"{type(error).__name__}: {error}\n"
         "This is a defect of Odonata. Please report it with the scenario and what the same "

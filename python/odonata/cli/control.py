@@ -16,10 +16,10 @@ from odonata.cli.shared import (
     json_option,
     new_table,
     print_json,
-    terminal,
 )
 from odonata.errors import ControlError, DeviceError
 from odonata.numbers import finite
+from odonata.terminal import say, terminal
 
 if TYPE_CHECKING:
     from odonata.control import Controller, Outcome, Plant
@@ -272,7 +272,7 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
     for router, of in sorted(entries.items()):
         for one, other, port in of:
             sender = f"{one} " if one else ""
-            click.echo(f"{router} {sender}{other} {port}")
+            say(f"{router} {sender}{other} {port}")
 
 
 def _plant(file: Path) -> Plant:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, new_table, print_json, terminal
+from odonata.cli.shared import debug_option, json_option, new_table, print_json
+from odonata.terminal import terminal
 
 
 def _names(context: click.Context, parameter: click.Parameter, begin: str) -> list[str]:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.cli.shared import debug_option, escape, json_option, print_json
+from odonata.terminal import terminal
 
 
 @click.command()
@@ -50,4 +51,4 @@ def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_jso
     if as_json:
         print_json({"directory": str(directory), "runs": list(named)})
     else:
-        terminal().print(f"Written: [bold]{directory}[/]", soft_wrap=True)
+        terminal().print(f"Written: [bold]{escape(str(directory))}[/]", soft_wrap=True)

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.cli.shared import debug_option, json_option, print_json
+from odonata.terminal import terminal
 
 #: As of ``odonata.starting.FAMILIES``, which would take most of a second to import for ``--help``.
 FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar")
@@ -42,7 +43,7 @@ def init(
     On a terminal, asks for whatever no option gives; elsewhere the scenario is a dragonfly of 72
     nodes with a halo-exchange job.
     """
-    from odonata.output import check_new_file, new_file
+    from odonata.output import check_new_file, new_file, write_file
     from odonata.starting import FAMILIES as KNOWN
     from odonata.starting import first_scenario
 
@@ -64,7 +65,7 @@ def init(
             load = asked or None
     text = first_scenario(family or "dragonfly", nodes=nodes or 72, load=load, routing=routing)
     with new_file(file) as partial:
-        partial.write_text(text, encoding="utf-8")
+        write_file(partial, text)
     if as_json:
         print_json({"file": str(file)})
     else:

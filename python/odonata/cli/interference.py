@@ -16,8 +16,8 @@ from odonata.cli.shared import (
     progress_terminal,
     read_scenario,
     scenario_argument,
-    terminal,
 )
+from odonata.terminal import terminal
 
 
 @click.command()

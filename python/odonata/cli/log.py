@@ -12,16 +12,9 @@ from odonata import names
 from odonata.cli.keys import given_options, key_options
 from odonata.cli.numeric import SEED, Number, Whole
 from odonata.cli.schedule_options import READING
-from odonata.cli.shared import (
-    Command,
-    debug_option,
-    escape,
-    json_option,
-    new_table,
-    print_json,
-    terminal,
-)
+from odonata.cli.shared import Command, debug_option, escape, json_option, new_table, print_json
 from odonata.output import check_new_file
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,9 +17,9 @@ from odonata.cli.shared import (
     progress_terminal,
     read_scenario,
     scenario_argument,
-    terminal,
 )
-from odonata.output import check_new_file, new_file
+from odonata.output import check_new_file, new_file, write_file
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,7 +102,7 @@ def mapping(
         )
         console.print(_table(rows, compare))
     if out is not None:
-        console.print(f"Written: [bold]{out}[/]", soft_wrap=True)
+        console.print(f"Written: [bold]{escape(str(out))}[/]", soft_wrap=True)
 
 
 def _table(rows: list[dict[str, Any]], compare: bool) -> Table:
@@ -140,4 +140,4 @@ def _write(found: list[dict[str, Any]], path: Path) -> None:
     )
     text += "".join(f"{node}\n" for node in job["node_of_rank"])
     with new_file(path) as partial:
-        partial.write_text(text, encoding="utf-8")
+        write_file(partial, text)

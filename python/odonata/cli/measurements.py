@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, new_table, print_json, terminal
-from odonata.output import check_new_file, new_file
+from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json
+from odonata.output import check_new_file, new_file, write_csv, write_parquet
+from odonata.terminal import terminal
 
 
 @click.command()
@@ -39,16 +40,13 @@ def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> No
     found = read_measurements(paths)
     table = to_table(found)
     if out is not None:
-        import pyarrow.csv as pc
-        import pyarrow.parquet as pq
-
         from odonata.tables import with_units
 
         with new_file(out) as partial:
             if out.suffix == ".csv":
-                pc.write_csv(table, partial)
+                write_csv(partial, table)
             else:
-                pq.write_table(with_units(table), partial)
+                write_parquet(partial, with_units(table))
     if as_json:
         print_json({"measurements": table.to_pylist()})
         return
@@ -69,9 +67,7 @@ def _show(found: list[Any]) -> None:
         names = {row.name: row.algorithm for row in rows}
         simulated = sum(algorithm not in (None, "auto") for algorithm in names.values())
         table.add_row(
-            source,
-            test,
-            operation,
+            *map(escape, (source, test, operation)),
             str(nodes),
             str(per_node or "?"),
             str(len(names)),

@@ -12,14 +12,15 @@ from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_complete,
     debug_option,
+    escape,
     hosts_option,
     json_option,
     new_table,
     print_json,
     progress_terminal,
     read_scenario,
-    terminal,
 )
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.machines.prediction import Case, Prediction, Predictor
@@ -207,5 +208,5 @@ def _show(machine: str, found: list[Prediction]) -> None:
             time(one.p90_ns),
         )
     out = terminal()
-    out.print(f"{machine}, {found[0].engine} engine")
+    out.print(f"{escape(machine)}, {found[0].engine} engine")
     out.print(table)

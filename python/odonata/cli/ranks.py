@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
-from odonata.cli.shared import (
-    debug_option,
-    escape,
-    json_option,
-    new_table,
-    print_json,
-    terminal,
-)
+from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json
 from odonata.errors import NotRecordedError
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,9 +17,9 @@ from odonata.cli.shared import (
     print_json,
     progress_terminal,
     read_scenario,
-    terminal,
     threads_option,
 )
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console

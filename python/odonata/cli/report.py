@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json, progress_terminal, terminal
+from odonata.cli.shared import debug_option, json_option, print_json, progress_terminal
+from odonata.terminal import terminal
 
 
 @click.command()

@@ -20,9 +20,9 @@ from odonata.cli.shared import (
     progress_terminal,
     read_scenario,
     scenario_argument,
-    terminal,
     threads_option,
 )
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.checkpoint import CheckpointEvent

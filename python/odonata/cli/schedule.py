@@ -15,15 +15,16 @@ from odonata.cli.schedule_options import READING, SCHEDULE
 from odonata.cli.shared import (
     Command,
     debug_option,
+    escape,
     json_option,
     new_table,
     notices,
     print_json,
     progress_terminal,
     scenario_argument,
-    terminal,
 )
 from odonata.errors import Problem, ScenarioError
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -236,7 +237,7 @@ def print_outcomes(
     table = new_table()
     table.add_column("")
     for each in schedules:
-        table.add_column(each.name, justify="right", overflow="fold")
+        table.add_column(escape(each.name), justify="right", overflow="fold")
 
     def row(name: str, show: Any) -> None:
         table.add_row(name, *(show(each.summary) for each in schedules))
@@ -263,7 +264,7 @@ def print_outcomes(
         *(f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules),
     )
     console.print(table)
-    console.print(f"Results in {directory}", soft_wrap=True)
+    console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
 
 
 def _circuits(summary: dict[str, Any]) -> str:

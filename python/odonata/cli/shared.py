@@ -6,16 +6,19 @@ numpy, pydantic, the engine) where it is used, in functions.
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from odonata.cli.numeric import Whole
+from odonata.terminal import CleanWriter, clean_json, say, terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -41,7 +44,7 @@ def option(*names: str, old: str = "", **settings: Any) -> Callable[[Command], C
 
     def remember(context: click.Context, parameter: click.Parameter, value: Any) -> None:
         if value not in (None, ()):
-            click.echo(
+            say(
                 f"Note: {old} is called {new} now; the old name will be an error in the next minor "
                 "version",
                 err=True,
@@ -179,7 +182,24 @@ def print_json(content: Any) -> None:
     # What an encoding lacks is escaped: plain letters in its place would be another text.
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
     text = json.dumps(_finite(content), indent=2, ensure_ascii=plain, allow_nan=False)
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(clean_json(text) + "\n")
+
+
+def print_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
+    """Prints rows as CSV on standard output.
+
+    Args:
+        rows: As they come.
+        columns: Names of the columns; by default those of the first row, and nothing without one.
+    """
+    writer = None
+    for row in itertools.chain([dict.fromkeys(columns)] if columns else (), rows):
+        if writer is None:
+            writer = csv.DictWriter(CleanWriter(sys.stdout), list(row))
+            writer.writeheader()
+            if columns:
+                continue
+        writer.writerow(row)
 
 
 def _finite(content: Any) -> Any:
@@ -190,18 +210,6 @@ def _finite(content: Any) -> Any:
     if isinstance(content, (list, tuple)):
         return [_finite(value) for value in content]
     return content
-
-
-def terminal() -> Console:
-    """Standard output, for people."""
-    from rich.console import Console
-
-    class Terminal(Console):
-        def on_broken_pipe(self) -> None:
-            # Its own way is to exit with 1.
-            raise BrokenPipeError
-
-    return Terminal(highlight=False)
 
 
 def notices(console: Console) -> Callable[[str], None]:
@@ -215,9 +223,7 @@ def notices(console: Console) -> Callable[[str], None]:
 
 def progress_terminal() -> Console:
     """Standard error, for progress bars and errors."""
-    from rich.console import Console
-
-    return Console(stderr=True, highlight=False)
+    return terminal(stderr=True)
 
 
 def new_table(**options: Any) -> Table:

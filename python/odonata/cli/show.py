@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json, terminal
+from odonata.cli.shared import debug_option, json_option, print_json
+from odonata.terminal import terminal
 
 
 @click.command()

@@ -11,12 +11,13 @@ from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number
 from odonata.cli.shared import (
     debug_option,
+    escape,
     json_option,
     new_table,
     print_json,
     progress_terminal,
-    terminal,
 )
+from odonata.terminal import terminal
 
 
 @click.command()
@@ -128,7 +129,7 @@ def slurm(
         if read.report is not None:
             print_report(terminal(), read.report)
         for note in simulated.notes:
-            terminal().print(f"Note: {note}", highlight=False)
+            terminal().print(f"Note: {escape(note)}", highlight=False)
         table = new_table()
         table.add_column("")
         for name in ("recorded", "simulated"):
@@ -139,7 +140,7 @@ def slurm(
         refused = simulated.summary["refused"]
         if refused:
             terminal().print(f"{refused:,} jobs never start; the column reason says why")
-        terminal().print(f"Results in {directory}", soft_wrap=True)
+        terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
 
 
 def beside_recorded(jobs: Any) -> dict[str, Any]:

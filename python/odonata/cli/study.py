@@ -10,7 +10,8 @@ import click
 
 from odonata import display
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, notices, progress_terminal, terminal
+from odonata.cli.shared import debug_option, escape, notices, progress_terminal
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -254,7 +255,7 @@ def _run_program(name: str, quick: bool, out: Path | None, jobs: int | None) -> 
             message = f"stopped; run the same command again to go on in {directory}"
             raise KeyboardInterrupt(message) from None
     console = terminal()
-    console.print(f"[bold]{chosen.title}[/]")
+    console.print(f"[bold]{escape(chosen.title)}[/]")
     for line in lines:
         console.print(line, markup=False, soft_wrap=True)
 
@@ -339,7 +340,7 @@ def _write_scenarios(chosen: StudyFile, quick: bool, only: str | None, directory
     Raises:
         OutputError: If the directory holds something already or cannot be written.
     """
-    from odonata.output import Claim
+    from odonata.output import Claim, write_file
     from odonata.study.sweep import Sweep
 
     points = _selected(Sweep(chosen, quick=quick), only)
@@ -349,7 +350,7 @@ def _write_scenarios(chosen: StudyFile, quick: bool, only: str | None, directory
             text = f"# {chosen.title}\n# Point {point.number}: {point.name}\n\n"
             text += point.scenario.to_toml(directory=directory)
             file = partial / f"point-{point.number:0{digits}}.toml"
-            file.write_text(text, encoding="utf-8")
+            write_file(file, text)
     console = terminal()
     console.print(f"{len(points)} scenarios: {directory}", markup=False, highlight=False)
 
@@ -380,20 +381,20 @@ def _print_points(
     from rich.table import Table
 
     console = terminal()
-    table = Table(title=chosen.title, title_justify="left", box=None)
-    for column in ("point", *(axis.column for axis in chosen.axis), "seed", "packet-hops"):
+    table = Table(title=escape(chosen.title), title_justify="left", box=None)
+    for column in ("point", *(escape(axis.column) for axis in chosen.axis), "seed", "packet-hops"):
         table.add_column(column, justify="right")
     for point in points[:_LISTED]:
         axes = ["–" if value is None else str(value) for value in point.axes.values()]
         hops = "?" if point.packet_hops is None else display.count(point.packet_hops)
-        table.add_row(str(point.number), *axes, str(point.scenario.seed), hops)
+        table.add_row(str(point.number), *map(escape, axes), str(point.scenario.seed), hops)
     console.print(table)
     if len(points) > _LISTED:
         console.print(f"… and {len(points) - _LISTED} more")
     basis = "by those that are done" if cost.measured else "a rule of thumb"
     console.print(
-        f"{cost.points} points, {cost.done} of them done in {directory}; the others take about "
-        f"{display.duration(int(cost.cpu_s * 1e12))} of processor time ({basis})",
+        f"{cost.points} points, {cost.done} of them done in {escape(str(directory))}; the others "
+        f"take about {display.duration(int(cost.cpu_s * 1e12))} of processor time ({basis})",
         soft_wrap=True,
     )
     for sentence in cost.outdated:

@@ -17,10 +17,10 @@ from odonata.cli.shared import (
     new_table,
     print_json,
     progress_terminal,
-    terminal,
 )
 from odonata.errors import SampleError
 from odonata.output import check_new_file, new_file
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

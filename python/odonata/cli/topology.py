@@ -22,11 +22,11 @@ from odonata.cli.shared import (
     progress_terminal,
     read_scenario,
     scenario_argument,
-    terminal,
 )
 from odonata.exporting import FORMATS, export_network, format_of
 from odonata.numbers import finite
 from odonata.output import check_new_file, new_file, unused_file
+from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -337,7 +337,7 @@ def _print_width(width: Width) -> None:
         console.print(
             f"  bisection width  at most {found} (best cut found), at least {low} (bound)"
         )
-    cut = ", ".join(f"{entry['links']:,} {entry['class']}" for entry in width.cut_links)
+    cut = ", ".join(f"{entry['links']:,} {escape(entry['class'])}" for entry in width.cut_links)
     console.print(f"  links cut        {cut or 'none'}")
     if width.imbalance_nodes:
         console.print(f"  halves differ    by {width.imbalance_nodes} nodes")
@@ -424,4 +424,4 @@ def _say_written(path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(path)})
     else:
-        terminal().print(f"Written: [bold]{path}[/]", soft_wrap=True)
+        terminal().print(f"Written: [bold]{escape(str(path))}[/]", soft_wrap=True)

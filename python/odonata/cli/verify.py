@@ -15,9 +15,9 @@ from odonata.cli.shared import (
     progress_terminal,
     read_scenario,
     scenario_argument,
-    terminal,
 )
 from odonata.errors import ExitCode
+from odonata.terminal import terminal
 
 
 @click.command()

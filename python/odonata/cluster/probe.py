@@ -31,6 +31,7 @@ from odonata.cluster.skeletons import Skeleton, read_skeleton
 from odonata.cluster.topologies import read_topology
 from odonata.cluster.utilisation import exposure, spanning, utilisation
 from odonata.errors import ClusterError, OutputError
+from odonata.output import write_file
 
 #: b may change so much during a run that counts; in points, as the paper gives b in per cent.
 TOLERANCE = 0.05
@@ -347,13 +348,13 @@ class Prober:
         try:
             directory.mkdir(parents=True)
             program = Path(__file__).parent / "on_nodes" / "measure.py"
-            shutil.copyfile(program, directory / "measure.py")
+            write_file(directory / "measure.py", program.read_bytes())
             spec = json.dumps(probe.specification())
-            (directory / "spec.json").write_text(spec, encoding="utf-8")
+            write_file(directory / "spec.json", spec)
             for number, skeleton in enumerate(probe.programs):
                 packed = gzip.compress(skeleton.program.encode(), mtime=0)
-                (directory / f"program-{number}.json.gz").write_bytes(packed)
-            (directory / "job.sh").write_text(probe.script(directory), encoding="utf-8")
+                write_file(directory / f"program-{number}.json.gz", packed)
+            write_file(directory / "job.sh", probe.script(directory))
         except OSError as error:
             raise OutputError(f"{directory}: cannot be made: {error.strerror}") from error
         return directory

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from odonata.errors import ClusterError, OutputError
-from odonata.output import reason, write
+from odonata.output import reason, write_file
 
 #: How long an open waits for another process that holds the file.
 LONGEST_WAIT_S = 30.0
@@ -68,7 +68,7 @@ class StoreFile:
     def _make(self) -> None:
         """Makes an empty file, of this user alone: who may read a store may lock it."""
         try:
-            write(self.path, b"", permissions=0o600)
+            write_file(self.path, b"", permissions=0o600)
         except FileExistsError:
             # SQLite itself would follow a link.
             if not stat.S_ISREG(self.path.lstat().st_mode):

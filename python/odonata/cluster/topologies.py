@@ -21,7 +21,7 @@ from odonata.bounded import read_text
 from odonata.cluster.nodes import Switch, Topology, tree
 from odonata.cluster.queue import hosts
 from odonata.errors import ClusterError
-from odonata.output import warn
+from odonata.output import warn, write_file
 
 #: Names of the attributes of nodes that say to which router a node is attached, and which group
 #: it is in.
@@ -243,7 +243,7 @@ def _asked(text: str, source: str, question: Callable[[str], dict[str, Any]]) ->
 
     with tempfile.TemporaryDirectory(prefix="odonata-topology-") as directory:
         path = Path(directory) / "topology"
-        path.write_text(text, encoding="utf-8")
+        write_file(path, text)
         try:
             return question(str(path))
         except _engine.SpecError as error:

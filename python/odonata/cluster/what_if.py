@@ -32,6 +32,7 @@ from odonata.cluster.running import ClusterNetwork, Placed, RunningJobs, follow
 from odonata.cluster.topologies import read_topology
 from odonata.errors import ClusterError
 from odonata.numbers import finite
+from odonata.output import write_file
 
 #: Least run time in bounded slowdowns, seconds.
 TAU_S = 10.0
@@ -515,7 +516,7 @@ def _slurms(
     with tempfile.TemporaryDirectory(prefix="odonata-what-if-") as directory:
         log = Path(directory) / "jobs.json"
         jobs, running_ms, run_ms = _as_ended(snapshot, listing, snapshot.waiting(), run_times)
-        log.write_text(json.dumps({"jobs": jobs}))
+        write_file(log, json.dumps({"jobs": jobs}))
         now_ms, shift_ms = int(1000 * snapshot.now_s), 0
         if draw is not None:
             # Backfill looks at a whole second: all else is moved against it.
@@ -530,7 +531,7 @@ def _slurms(
         files = []
         for name, text in configuration:
             files.append(Path(directory) / name.replace("/", "_"))
-            files[-1].write_text(text)
+            write_file(files[-1], text)
         schedule = schedule_as_slurm(log, files, recorded_priorities=True, onset=onset)
         table = schedule.jobs.select(["id", "start_s", "node_list"]).to_pydict()
     rows = zip(table["id"], table["start_s"], table["node_list"], strict=True)

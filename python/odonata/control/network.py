@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from odonata import _engine
 from odonata.control.circuits import Connections
 from odonata.errors import ControlError, Problem, ScenarioError
+from odonata.output import write_file
 from odonata.scenario import Scenario
 from odonata.steering import UplinkSwitch, steer_uplinks
 
@@ -294,7 +295,7 @@ class Network:
         numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
         with tempfile.TemporaryDirectory(prefix="odonata-circuits-") as directory:
             file = Path(directory) / "circuits"
-            file.write_text(self._listed(settings))
+            write_file(file, self._listed(settings))
             data = self.scenario.to_dict()
             network = data["network"]
             table = network["optical"] if self.one_way else network

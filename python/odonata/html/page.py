@@ -17,7 +17,7 @@ from odonata.bounded import read_bytes
 from odonata.errors import OutputError
 from odonata.html.parts import Chart, Part, Section
 from odonata.kinds import kind_of
-from odonata.output import new_file, unused_file
+from odonata.output import new_file, unused_file, write_file
 
 #: Name of the cells of a map that lead to links.
 PAIRS = "pairs"
@@ -82,7 +82,7 @@ def write_report(
                 f"{file}: the report would have {len(page.encode()) / 1e6:.1f} MB; allowed: "
                 f"{MOST_BYTES / 1e6:g} MB. Give fewer directories."
             )
-        partial.write_text(page, encoding="utf-8")
+        write_file(partial, page)
     return file
 
 

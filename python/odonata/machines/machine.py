@@ -21,6 +21,7 @@ from odonata.model import (
     Table,
 )
 from odonata.problem import grow, problem
+from odonata.terminal import clean
 from odonata.units import Duration, Rate, Share, describe
 
 
@@ -155,7 +156,7 @@ class Background(Table):
     def _of_older_files(cls, keys: Any) -> Any:
         if isinstance(keys, Mapping) and "pace" in keys and "compute_rate" not in keys:
             sentence = "machine.background.pace is called compute_rate now; pace will be an error"
-            warnings.warn(sentence, FutureWarning, stacklevel=2)
+            warnings.warn(clean(sentence), FutureWarning, stacklevel=2)
             return {"compute_rate" if key == "pace" else key: keys[key] for key in keys}
         return keys
 

@@ -23,6 +23,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from odonata.errors import OutputError
+from odonata.output import write_file
 
 #: Jobs, in their order; further jobs start again.
 JOB_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#8C510A", "#000000")
@@ -182,7 +183,7 @@ def save(figure: Figure, path: Path) -> None:
         dir=path.parent, prefix=f".{path.name}.", suffix=".partial"
     ) as directory:
         partial = Path(directory) / path.name
-        partial.write_bytes(drawn.getbuffer())
+        write_file(partial, drawn.getvalue())
         partial.replace(path)
 
 

@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 
 from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
 from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
 from odonata.kinds import kind_of
-from odonata.output import Claim, picture, reading, warn, write_json
+from odonata.output import Claim, picture, reading, warn, write_csv, write_json, write_parquet
 from odonata.results import RESULT_FILE, SCENARIO_FILE, SUMMARY_FILE
 from odonata.scenario import Scenario
 from odonata.study.cells import Cell, Estimated
@@ -202,8 +200,8 @@ class Comparison:
         directory = Path(directory)
         with claim or Claim(directory) as held:
             with held.adding() as partial:
-                pq.write_table(self.table, partial / TABLE_FILE, compression="zstd")
-                pacsv.write_csv(self.table, partial / "comparison.csv")
+                write_parquet(partial / TABLE_FILE, self.table, compression="zstd")
+                write_csv(partial / "comparison.csv", self.table)
                 write_json(partial / CONTENT_FILE, self.content)
             with held.adding() as partial, picture(Path("comparison.png"), notice):
                 self.plot(partial / "comparison.png")

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from odonata.bounded import read_parquet
 from odonata.errors import OutputError
-from odonata.output import reason
+from odonata.output import reason, write_parquet
 from odonata.study.file import StudyFile
 from odonata.study.sweep import SweepPoint
 
@@ -108,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 def write_dataset(table: pa.Table, directory: Path) -> Path:
-    """Writes the dataset whole or not at all; equal datasets are equal files.
+    """Writes the dataset where there is none; equal datasets are equal files.
 
     Returns:
         The file.
@@ -117,21 +115,16 @@ def write_dataset(table: pa.Table, directory: Path) -> Path:
         OutputError: If it cannot be written.
     """
     file = directory / DATASET_FILE
-    partial = directory / f".{DATASET_FILE}.partial"
     try:
-        with partial.open("wb") as opened:
-            pq.write_table(
-                table,
-                opened,
-                compression="zstd",
-                compression_level=3,
-                version="2.6",
-                data_page_version="2.0",
-                row_group_size=1 << 20,
-            )
-            opened.flush()
-            os.fsync(opened.fileno())
-        partial.replace(file)
+        write_parquet(
+            file,
+            table,
+            compression="zstd",
+            compression_level=3,
+            version="2.6",
+            data_page_version="2.0",
+            row_group_size=1 << 20,
+        )
     except OSError as error:
         raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
     return file

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from odonata.errors import OutputError, SimulationError
 from odonata.files import fingerprint_of, named_files
-from odonata.output import reason, warn
+from odonata.output import opened, reason, warn
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.simulate import Progress
@@ -129,9 +129,11 @@ class Store:
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             # Not buffered: what could not be written must not be tried again when it is closed.
-            self._file: FileIO = file.open("ab", buffering=0)
+            number = opened(file, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+            self._file = FileIO(number, "a+b")
             _hold(self._file, file)
-            for line in file.read_bytes().splitlines(keepends=True):
+            self._file.seek(0)
+            for line in self._file.readall().splitlines(keepends=True):
                 if not line.endswith(b"\n"):
                     break
                 try:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from odonata.errors import Problem, ScenarioError
+from odonata.output import rewriting
 from odonata.study.cells import Cell, Estimated, cells, grouped
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Finding, StudyFile
@@ -467,7 +468,7 @@ def _multiple(share: Estimated) -> Estimated:
 
 def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
     """Writes every observation as a row of a CSV file, and their mean where it is what counts."""
-    with file.open("w", encoding="utf-8", newline="") as opened:
+    with rewriting(file, "w") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(
             [

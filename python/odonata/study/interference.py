@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
-from odonata.output import Claim, reading, warn, write_json
+from odonata.output import Claim, reading, warn, write_file, write_json, write_parquet
 from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
@@ -485,10 +484,10 @@ def write(found: Interference, claim: Claim, notice: Callable[[str], object] = w
 
     with claim.bringing_up_to_date(notice=notice) as partial:
         for name, table in found.tables.items():
-            pq.write_table(with_units(table), partial / f"{name}.parquet")
+            write_parquet(partial / f"{name}.parquet", with_units(table))
         write_json(partial / RESULT_FILE, figures(found))
         toml = found.scenario.to_toml(directory=claim.directory)
-        (partial / SCENARIO_FILE).write_text(toml, encoding="utf-8")
+        write_file(partial / SCENARIO_FILE, toml)
     with claim.adding() as partial:
         draw_all(found, partial, notice)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from odonata.output import warn
+from odonata.output import rewrite, warn
 from odonata.study.drawing import draw
 from odonata.study.file import Axis, StudyFile
 from odonata.study.findings import FEWEST, MEAN, NOTHING, Verdict, judge, write_findings
@@ -54,7 +54,7 @@ def write_page(
         write_findings(verdicts, directory / FINDINGS_FILE)
     names = [path.name for path in draw(study, table, directory, notice)]
     text = page(study, table, verdicts, names, command=command, total=total)
-    (directory / PAGE_FILE).write_text(text, encoding="utf-8")
+    rewrite(directory / PAGE_FILE, text)
     return verdicts
 
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odonata.errors import OutputError, Problem, ScenarioError
+from odonata.output import write_file
 from odonata.study.local import TICK_S
 from odonata.study.task import Outcome, Task, failure, simulate_task
 
@@ -163,8 +164,7 @@ class DaskExecutor:
         for file, part in ((files.ca, "ca_file"), (files.cert, "cert"), (files.key, "key")):
             assert file is not None
             # Nobody else may read them, not even for a moment.
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as pem:
-                pem.write(role[part])
+            write_file(file, role[part], permissions=0o600)
         return files.security()
 
 

@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from odonata.bounded import read_parquet
-from odonata.output import Claim, reading
+from odonata.output import Claim, reading, write_file, write_parquet
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record, run_points
@@ -89,9 +88,9 @@ def _replicate(
     records = run_points(points, jobs=jobs, progress=progress)
     table = _table(list(records.values()))
     with held.adding() as written:
-        pq.write_table(table, written / TABLE_FILE, compression="zstd", compression_level=3)
+        write_parquet(written / TABLE_FILE, table, compression="zstd", compression_level=3)
         text = scenario.to_toml(directory=directory)
-        (written / SCENARIO_FILE).write_text(text, encoding="utf-8")
+        write_file(written / SCENARIO_FILE, text)
     return table
 
 

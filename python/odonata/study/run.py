@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from odonata import _engine
 from odonata.errors import OutputError
-from odonata.output import Claim, warn
+from odonata.output import Claim, warn, write_file
 from odonata.plug_ins import registered_functions
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
@@ -212,7 +212,7 @@ def _keep_sources(study: StudyFile, directory: Path, place: Path) -> None:
     """
     for name, text in study.sources(place).items():
         try:
-            (directory / name).write_text(text, encoding="utf-8")
+            write_file(directory / name, text)
         except OSError as error:
             raise OutputError(f"{directory / name}: {error.strerror or error}") from error
 

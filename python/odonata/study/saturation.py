@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
-from odonata.output import Claim, picture, reading, warn, write_json
+from odonata.output import (
+    Claim,
+    picture,
+    reading,
+    warn,
+    write_csv,
+    write_file,
+    write_json,
+    write_parquet,
+)
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
@@ -233,11 +240,11 @@ def write(
     """
     table = with_units(pa.Table.from_pylist(curve(found), schema=_SCHEMA), {"accepted_ci95": "B/s"})
     with claim.bringing_up_to_date(notice=notice) as partial:
-        pq.write_table(table, partial / "saturation.parquet")
-        pacsv.write_csv(table, partial / "saturation.csv")
+        write_parquet(partial / "saturation.parquet", table)
+        write_csv(partial / "saturation.csv", table)
         write_json(partial / RESULT_FILE, figures(found))
         toml = scenario.to_toml(directory=claim.directory)
-        (partial / SCENARIO_FILE).write_text(toml, encoding="utf-8")
+        write_file(partial / SCENARIO_FILE, toml)
     with claim.adding() as partial, picture(Path("saturation.png"), notice):
         draw(found, partial / "saturation.png")
 

@@ -80,7 +80,12 @@ fn write_partial(
     header: &Header,
     state: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<u64> {
-    let mut file = File::create(partial)?;
+    match fs::remove_file(partial) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // A new file: a link that somebody put there in between is not followed.
+    let mut file = File::create_new(partial)?;
     file.write_all(&[0; PREAMBLE])?;
     let hashing = Hashing {
         file,

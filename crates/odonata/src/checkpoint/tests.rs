@@ -261,6 +261,20 @@ fn a_failed_checkpoint_leaves_the_one_before() {
 /// Cut off anywhere, one bit flipped anywhere, something appended: always an
 /// error that says what is wrong, and never another one than that.
 #[test]
+#[cfg(unix)]
+fn a_link_in_the_place_of_a_checkpoint_is_not_followed() {
+    let scratch = Scratch::new("links");
+    let theirs = scratch.0.join("theirs");
+    fs::write(&theirs, "theirs").unwrap();
+    for name in ["checkpoint", ".checkpoint.partial"] {
+        std::os::unix::fs::symlink(&theirs, scratch.0.join(name)).unwrap();
+    }
+    killed(&scenario(), &scratch);
+    assert!(!scratch.file().is_symlink());
+    assert_eq!(fs::read_to_string(theirs).unwrap(), "theirs");
+}
+
+#[test]
 fn damage_is_noticed() {
     let scratch = Scratch::new("damage");
     killed(&scenario(), &scratch);

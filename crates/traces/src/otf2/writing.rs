@@ -186,7 +186,7 @@ impl ArchiveWriter {
             anchor.0.extend_from_slice(bytes);
         }
         anchor.byte(END_OF_FILE);
-        fs::write(&self.path, &anchor.0)
+        File::create_new(&self.path)?.write_all(&anchor.0)
     }
 
     fn file(&self, location: u32, ending: &str) -> PathBuf {

@@ -76,7 +76,10 @@ def left_s(spec: dict[str, Any]) -> float:
 def leave(directory: Path, name: str, content: bytes) -> None:
     """Writes a file whole or not at all."""
     partial = directory / f".{name}.partial"
-    partial.write_bytes(content)
+    partial.unlink(missing_ok=True)
+    # A new one: no link is followed.
+    with partial.open("xb") as file:
+        file.write(content)
     partial.replace(directory / name)
 
 
@@ -464,7 +467,7 @@ def wait_until(time_ns: int) -> bool:
 def command(spec: dict[str, Any], directory: Path) -> int:
     """Times a command from outside, again and again; each run is a line: start, end (ns), code."""
     deadline = time.monotonic() + left_s(spec) - spec["reserve_s"]
-    with (directory / "command.txt").open("w", encoding="ascii") as times:
+    with (directory / "command.txt").open("x", encoding="ascii") as times:
         for _ in range(spec["iterations"]):
             left = deadline - time.monotonic()
             if left <= 0:

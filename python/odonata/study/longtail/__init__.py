@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from odonata.output import picture, warn
+from odonata.output import create, picture, warn, write_file
 from odonata.study.execution import Point, Record
 from odonata.study.longtail.plan import QUICK, Extent, Found, Plan
 from odonata.study.longtail.probes import LARGE
@@ -63,7 +63,7 @@ class LongTail:
                 names.append(name)
         fits = [] if self._quick else best_fits(found, directory / FITS_FILE)
         text = page(found, findings, names, fits, command=self._command, total=self._total)
-        (directory / PAGE_FILE).write_text(text, encoding="utf-8")
+        write_file(directory / PAGE_FILE, text)
         return [f"{one.verdict:14} {one.claim}; ours {one.ours}" for one in findings]
 
 
@@ -71,7 +71,7 @@ def _write_calls(found: Found, path: Path) -> None:
     """Writes the quantiles of the large calls of every simulation that has them."""
     from odonata.study.longtail.findings import CALLS_COLUMNS, distributions
 
-    with path.open("w", encoding="utf-8", newline="") as opened:
+    with create(path, "w") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(CALLS_COLUMNS)
         writer.writerows(distributions(found, LARGE))
@@ -79,7 +79,7 @@ def _write_calls(found: Found, path: Path) -> None:
 
 def _write_moments(found: Found, path: Path) -> None:
     """Writes every moment with its indicators."""
-    with path.open("w", encoding="utf-8", newline="") as opened:
+    with create(path, "w") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         for moment in found.plan.moments:
             row = {"moment": moment.number, "day": f"{moment.day:.3f}", "jobs": len(moment.jobs)}

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from odonata.bounded import read_json
 from odonata.libraries import scipy_stats
+from odonata.output import rewrite
 from odonata.study.longtail import machine
 from odonata.study.longtail.findings import PAPER
 from odonata.study.longtail.plan import HIGH, LOW, ROUTINGS, USUAL, Found
@@ -97,7 +98,7 @@ def best_fits(found: Found, kept: Path, families: Sequence[str] | None = None) -
         which = hashlib.sha256(asked + samples.tobytes()).hexdigest()
         if which not in known:
             known[which] = asdict(_best(where, name, samples, families))
-            kept.write_text(json.dumps(known, indent=1), encoding="utf-8")
+            rewrite(kept, json.dumps(known, indent=1))
         fits.append(BestFits(**known[which]))
     return fits
 

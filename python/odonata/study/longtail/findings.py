@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from odonata.output import create
 from odonata.study.cells import Estimated
 from odonata.study.findings import FEWEST, UNJUDGED
 from odonata.study.longtail import machine
@@ -116,7 +117,7 @@ def all_findings(found: Found, *, quick: bool = False) -> list[Finding]:
 
 def write_findings(findings: Sequence[Finding], path: Path) -> None:
     """Writes them as a table."""
-    with path.open("w", encoding="utf-8", newline="") as opened:
+    with create(path, "w") as opened:
         writer = csv.writer(opened, lineterminator="\n")
         writer.writerow(["claim", "source", "published", "ours", "moments", "verdict"])
         for one in findings:

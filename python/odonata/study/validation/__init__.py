@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from odonata.output import picture, warn
+from odonata.output import picture, warn, write_file
 from odonata.study.execution import Point, Record
 from odonata.study.validation import comparison
 from odonata.study.validation.booksim import BookSim
@@ -73,7 +73,7 @@ class Validation:
         with picture(Path("validation.png"), warn):
             draw(found, directory / "validation.png")
         text = page(found, experiments, "validation.png")
-        (directory / "validation.md").write_text(text, encoding="utf-8")
+        write_file(directory / "validation.md", text)
         lines = conclusion(found)
         if self._reference is None:
             lines.append(f"No data of other simulators found ({REFERENCE}); theory only.")

@@ -10,7 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
-import pyarrow.parquet as pq
+
+from odonata.output import write_csv, write_parquet
 
 #: Share of the reference that a figure may differ by.
 TOLERANCE = 0.05
@@ -91,8 +92,8 @@ def table(comparisons: Sequence[Comparison]) -> pa.Table:
 def write(comparisons: Sequence[Comparison], directory: Path) -> None:
     """Writes ``comparisons.csv`` and ``comparisons.parquet``."""
     written = table(comparisons)
-    pacsv.write_csv(written, directory / "comparisons.csv")
-    pq.write_table(written, directory / "comparisons.parquet")
+    write_csv(directory / "comparisons.csv", written)
+    write_parquet(directory / "comparisons.parquet", written)
 
 
 def read(file: Path) -> list[Comparison]:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from odonata.output import create
+
 
 def write(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
     """Writes one line per point; the columns are those of the first row."""
-    with file.open("w", encoding="utf-8", newline="") as written:
+    with create(file, "w") as written:
         if rows:
             writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
             writer.writeheader()
