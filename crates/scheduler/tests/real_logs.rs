@@ -59,6 +59,40 @@ fn kth_sp2_is_read_whole() {
     assert_eq!(key(&again), key(&log));
 }
 
+/// Without its header a log of SWF holds the same jobs; nothing says then how large the
+/// machine was and when the log began.
+#[test]
+fn swf_without_header_is_read() {
+    let Some((log, _)) = read_plainly("kth-sp2-jobs/KTH-SP2-1996-2.1-cln.swf") else {
+        return;
+    };
+    let path = shared("kth-sp2-jobs/KTH-SP2-1996-2.1-cln.swf").unwrap();
+    let text = std::fs::read_to_string(path).unwrap();
+    let bare: String = text
+        .lines()
+        .filter(|line| !line.starts_with(';'))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let (without, report) =
+        read_log_from(bare.as_bytes(), "bare.swf", &ReadOptions::default()).unwrap();
+    assert_eq!((report.records, report.comments), (28_476, 0));
+    assert_eq!((without.machine_nodes, without.epoch), (None, None));
+    let key = |log: &JobLog| {
+        let fields = log.jobs.iter().map(|job| {
+            (
+                job.id.clone(),
+                job.submit,
+                job.start,
+                job.run,
+                job.nodes,
+                job.status,
+            )
+        });
+        fields.collect::<Vec<_>>()
+    };
+    assert_eq!(key(&without), key(&log));
+}
+
 #[test]
 fn theta_2022_is_read_whole_and_its_overruns_counted() {
     let Some((log, report)) = read_plainly("theta-jobs/theta_2022.swf") else {
@@ -178,6 +212,31 @@ fn broken_dumps_of_sacct_are_read_as_far_as_they_go() {
             .contains("invalid-lines.txt:2: column-count"),
         "{error}"
     );
+}
+
+#[test]
+fn real_dumps_without_needed_columns_say_which() {
+    for (file, found) in [
+        (
+            "sample-sacct-output-midnight-edge-case-small-expected.txt",
+            "jobid, state",
+        ),
+        (
+            "sample-sacct-output-midnight-edge-case-small.txt",
+            "jobid, state, end",
+        ),
+        (
+            "sample-sacct-output-midnight-edge-case.txt",
+            "jobid, state, start, end",
+        ),
+    ] {
+        let Some(path) = shared(&format!("slurm-outputs/meta-gcm/{file}")) else {
+            return;
+        };
+        let error = read_log(&path, &ReadOptions::default()).unwrap_err();
+        let said = format!("{file}:1: no column Submit; found: {found}.");
+        assert!(error.to_string().contains(&said), "{error}");
+    }
 }
 
 /// Columns of the headerless dump of a cluster called Fox.

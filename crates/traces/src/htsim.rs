@@ -147,18 +147,16 @@ impl<R: Read> ConnectionReader<R> {
         while let Some(line) = lines.advance()? {
             let line = line.to_vec();
             let mut of_line = words(&line);
-            let Some(word) = of_line.next() else {
+            // As htsim, comments in front of the first connection and nowhere else.
+            let Some(word) = of_line.next().filter(|word| !word.starts_with(b"#")) else {
                 continue;
             };
-            let index = match word {
-                b"Nodes" => 0,
-                b"Connections" => 1,
-                b"Triggers" => 2,
-                b"Failures" => 3,
-                _ => {
-                    pending = Some(line.clone());
-                    break;
-                }
+            let Some(index) = HEADINGS
+                .iter()
+                .position(|heading| heading.as_bytes() == word)
+            else {
+                pending = Some(line.clone());
+                break;
             };
             let number = of_line.next().and_then(whole).map(u32::try_from);
             match (number, of_line.next(), found[index]) {
@@ -173,9 +171,7 @@ impl<R: Read> ConnectionReader<R> {
             }
         }
         let [Some(nodes), Some(connections), triggers, failures] = found else {
-            let reason = "the file does not start with \"Nodes N\" and \"Connections N\"; it is \
-                          no connection matrix";
-            return Err(lines.error_of_file(reason));
+            return Err(without_heading(lines, found, pending));
         };
         let announced = Announced {
             nodes,
@@ -257,12 +253,16 @@ impl<R: Read> ConnectionReader<R> {
             ("triggers", self.seen.triggers, self.announced.triggers),
             ("failures", self.seen.failures, self.announced.failures),
         ];
-        for (what, seen, announced) in counts {
-            if seen != announced {
-                return Err(self.lines.error_of_file(format!(
-                    "the file ends after {seen} of {announced} {what}; it is truncated"
-                )));
-            }
+        let missing: Vec<String> = counts
+            .into_iter()
+            .filter(|(_, seen, announced)| seen != announced)
+            .map(|(what, seen, announced)| format!("{seen} of {announced} {what}"))
+            .collect();
+        if !missing.is_empty() {
+            return Err(self.lines.error_of_file(format!(
+                "the file ends after {}: it is cut off, or announces too many",
+                missing.join(", ")
+            )));
         }
         let undefined = self
             .triggers
@@ -514,6 +514,70 @@ impl<R: Read> ConnectionReader<R> {
                 .error("a failure needs switch_type, switch_id and link_id")),
         }
     }
+}
+
+/// Words with which the lines of the heading start, in the order of [`Announced`].
+const HEADINGS: [&str; 4] = ["Nodes", "Connections", "Triggers", "Failures"];
+
+/// Whether `line` is one of a connection matrix: a line of its heading, or a connection.
+pub(crate) fn is_line(line: &[u8]) -> bool {
+    let mut of_line = words(line);
+    let Some(first) = of_line.next() else {
+        return false;
+    };
+    if HEADINGS.iter().any(|heading| heading.as_bytes() == first) {
+        return of_line.next().and_then(whole).is_some() && of_line.next().is_none();
+    }
+    let arrow = first.windows(2).position(|arrow| arrow == b"->");
+    let ends = arrow.is_some_and(|at| {
+        [&first[..at], &first[at + 2..]]
+            .into_iter()
+            .all(|end| whole(end).is_some())
+    });
+    ends && of_line.any(|word| word == b"size")
+}
+
+/// The error of a file whose heading lacks the nodes or the connections: the line that
+/// is in their place, and what the rest of the file announces and holds.
+fn without_heading<R: Read>(
+    mut lines: LineReader<R>,
+    mut found: [Option<u32>; 4],
+    first: Option<Vec<u8>>,
+) -> TraceError {
+    let Some(first) = first else {
+        let reason = "the file does not start with \"Nodes N\" and \"Connections N\"; it is no \
+                      connection matrix";
+        return lines.error_of_file(reason);
+    };
+    let word = words(&first).next().map(shown).unwrap_or_default();
+    let error = lines.error(String::new());
+    let mut connections = u64::from(is_line(&first));
+    loop {
+        match lines.advance() {
+            Ok(Some(line)) if is_line(line) => {
+                let mut of_line = words(line);
+                let word = of_line.next().unwrap_or_default();
+                match HEADINGS.iter().position(|name| name.as_bytes() == word) {
+                    Some(at) => {
+                        let number = of_line.next().and_then(whole);
+                        found[at] = number.and_then(|number| u32::try_from(number).ok());
+                    }
+                    None => connections += 1,
+                }
+            }
+            Ok(Some(_)) => {}
+            // What cannot be read is not counted: the error is about the first line.
+            Ok(None) | Err(_) => break,
+        }
+    }
+    let announced = match found[1] {
+        Some(count) => format!("the file announces {count} connections and holds {connections}"),
+        None => format!("the file announces no connections and holds {connections}"),
+    };
+    let reason = format!(
+        "\"{word}\", where a connection matrix has \"Nodes N\" and \"Connections N\"; {announced}"
+    );
+    TraceError { reason, ..error }
 }
 
 impl<R: Read> Iterator for ConnectionReader<R> {

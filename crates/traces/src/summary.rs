@@ -11,7 +11,7 @@ use odonata_units::RankId;
 use crate::dumpi::{self, Call, DumpiJob, DumpiReader, MetaFile, SentBytes, Trailer};
 use crate::error::{Position, TraceError};
 use crate::goal::{Action, GoalBinaryReader, GoalTextReader, RankSchedule};
-use crate::htsim::{ConnectionReader, Statement};
+use crate::htsim::{self, ConnectionReader, Statement};
 use crate::liballprof::{self, LiballprofJob};
 use crate::otf2::{Archive, Event, EventKind};
 use crate::packets::PacketReader;
@@ -89,7 +89,11 @@ impl Format {
             Some(Format::DumpiJob)
         } else if text.contains("num_ranks") {
             Some(Format::GoalText)
-        } else if matches!(words[0], "Nodes" | "Connections") {
+        } else if matches!(words[0], "Nodes" | "Connections")
+            // By any of its lines, so that a matrix whose first line is damaged is told
+            // which line that is.
+            || text.lines().any(|line| htsim::is_line(line.as_bytes()))
+        {
             Some(Format::Htsim)
         } else if words.len() == 5 && words.iter().all(|word| word.parse::<u64>().is_ok()) {
             Some(Format::Packets)
@@ -398,7 +402,7 @@ mod tests {
 
     #[test]
     fn formats_are_recognised_by_their_first_bytes() {
-        let cases: [(&[u8], Option<Format>); 14] = [
+        let cases: [(&[u8], Option<Format>); 17] = [
             (b"\xff\xaa\xddDUMPI\0\0", Some(Format::DumpiRank)),
             (b"hostname=a\nnumprocs=4\n", Some(Format::DumpiJob)),
             (b"num_ranks 4\n", Some(Format::GoalText)),
@@ -406,6 +410,9 @@ mod tests {
             (b"\x7f\x10\0\0\0\0\0\0", Some(Format::GoalBinary)),
             (b"\x03\x42OTF2\0\x03", Some(Format::Otf2)),
             (b"Nodes 8\nConnections 1\n", Some(Format::Htsim)),
+            (b"# a ring\nNodes 8\nConnections 1\n", Some(Format::Htsim)),
+            (b"XNodes 8\nConnections 1\n", Some(Format::Htsim)),
+            (b"X\n0->1 start 0 size 8\n", Some(Format::Htsim)),
             (b"0 1475306029 739 140 72\n", Some(Format::Packets)),
             (
                 b"# htor's PMPI Tracer 0.9 Output File\n",

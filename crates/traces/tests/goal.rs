@@ -108,6 +108,41 @@ fn graphs_of_the_examples() {
     }
 }
 
+/// Text and binary of the same schedule, as others made them: storage traffic with comments,
+/// labels of two kinds, operations without a tag, and dependencies on operations that come
+/// later (174 lines with a colon; 150 with `requires`).
+#[test]
+fn schedules_of_storage_are_the_same_in_text_and_binary() {
+    let Some(folder) = data("goal-storage") else {
+        return;
+    };
+    let text = |name: &str| read_text(&contents(&folder.join(name))).unwrap();
+    let binary = |name: &str| read_binary(&contents(&folder.join(name))).unwrap();
+    let count = |ranks: &[RankSchedule]| {
+        let operations = ranks.iter().map(|rank| rank.operations().len());
+        let edges = ranks.iter().map(RankSchedule::edges);
+        (operations.sum::<usize>(), edges.sum::<usize>())
+    };
+    let one = text("Financial_1.goal");
+    assert_eq!((one.len(), count(&one)), (77, (174, 150)));
+    let untagged = Action::Send {
+        size: Bytes(4_096),
+        to: RankId(2),
+        tag: Tag(0),
+    };
+    assert_eq!(one[0].operations()[0].action, untagged);
+    assert_eq!(binary("Fin1.bin"), one);
+    assert_eq!(read_binary(&write_binary(&one)).unwrap(), one);
+    let ten = text("Financial_10.goal");
+    assert_eq!((ten.len(), count(&ten)), (77, (626, 524)));
+    // The binary of the other one was made of a text with an eighth of the bytes.
+    let (mut large, small) = (text("128sched.goal"), binary("128sched.bin"));
+    assert_eq!((large.len(), count(&large)), (128, (256, 0)));
+    let text = String::from_utf8(write_text(&large)).unwrap();
+    large = read_text(text.replace("32000000b", "4000000b").as_bytes()).unwrap();
+    assert_eq!(small, large);
+}
+
 #[test]
 fn everything_is_read() {
     let ranks = read_text(EXAMPLE.as_bytes()).unwrap();

@@ -170,6 +170,37 @@ fn everything_of_a_matrix_is_read() {
     );
 }
 
+/// As htsim, which reads over lines that start with `#` in front of the first connection.
+#[test]
+fn comments_may_stand_in_the_heading() {
+    let statements = matrix(format!("# of a test\n{MATRIX}").as_bytes()).unwrap();
+    assert_eq!(statements, matrix(MATRIX.as_bytes()).unwrap());
+}
+
+/// `#a2a.cm#` of github.com/spcl/HTSIM: an editor's own copy of `a2a.cm`, with two letters
+/// in front of the first word, 3600 connections and 3360 triggers in its heading, and
+/// 15 connections from each of 16 nodes below.
+#[test]
+fn an_editors_copy_of_a_matrix_is_told_what_it_lacks() {
+    let mut text = String::from("OANodes 16\nConnections 3600\nTriggers 3360\n");
+    for from in 0..16 {
+        for to in (0..16).filter(|to| *to != from) {
+            text.push_str(&format!("{from}->{to} start 0 size 2000000\n"));
+        }
+    }
+    let (position, reason) = place(matrix(text.as_bytes()));
+    assert_eq!(position, Position::Line(1));
+    assert!(
+        reason.ends_with("the file announces 3600 connections and holds 240"),
+        "{reason}"
+    );
+    let (position, reason) = place(matrix(&text.as_bytes()[2..]));
+    assert_eq!(position, Position::Whole);
+    let expected = "the file ends after 240 of 3600 connections, 0 of 3360 triggers: it is cut \
+                    off, or announces too many";
+    assert_eq!(reason, expected);
+}
+
 #[test]
 fn matrix_errors_name_the_line() {
     let cases = [
@@ -219,7 +250,29 @@ fn matrix_errors_name_the_line() {
         (
             "Nodes 2\nConnections 2\n0->1 start 0 size 1\n",
             None,
-            "after 1 of 2 connections",
+            "the file ends after 1 of 2 connections: it is cut off, or announces too many",
+        ),
+        (
+            "Nodes 2\nConnections 2\nTriggers 3\n0->1 start 0 size 1\n",
+            None,
+            "the file ends after 1 of 2 connections, 0 of 3 triggers: it is",
+        ),
+        (
+            "XNodes 2\nConnections 2\n0->1 start 0 size 1\n",
+            Some(1),
+            "\"XNodes\", where a connection matrix has \"Nodes N\" and \"Connections N\"; the file \
+             announces 2 connections and holds 1",
+        ),
+        (
+            "# two\nNodes 2\n0->1 start 0 size 1\n1->0 start 0 size 1\n",
+            Some(3),
+            "\"0->1\", where a connection matrix has \"Nodes N\" and \"Connections N\"; the file \
+             announces no connections and holds 2",
+        ),
+        (
+            "Nodes 2\nConnections 1\n0->1 start 0 size 1\n# end\n",
+            Some(4),
+            "starts no line",
         ),
         (
             "Nodes 2\nConnections 1\n0->1 start 0 size 1\n0->1 start 0 size 1\n",

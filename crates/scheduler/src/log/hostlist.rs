@@ -150,6 +150,15 @@ mod tests {
         assert_eq!(written("n[08-10]"), "n08 n09 n10");
         assert_eq!(written("r[1-2]n[1,3]x"), "r1n1x r1n3x r2n1x r2n3x");
         assert_eq!(count("r[1-2]n[1,3]x,y[0-99]"), Some(104));
+        // Of public listings of jobs and of Slurm's documents.
+        assert_eq!(
+            written("node1g[0010,0011],node2g0005"),
+            "node1g0010 node1g0011 node2g0005"
+        );
+        assert_eq!(
+            written("rack[1-2]n[01-03]"),
+            "rack1n01 rack1n02 rack1n03 rack2n01 rack2n02 rack2n03"
+        );
     }
 
     #[test]
