@@ -218,7 +218,7 @@ COMMANDS = [
     f"cluster utilisation --squeue empty --sinfo {DEVICE}",
     f"cluster utilisation --squeue empty --nodes 10 --topology {DEVICE}",
     f"cluster utilisation --squeue empty --nodes 10 --communication {DEVICE}",
-    f"cluster show --squeue empty --nodes {DEVICE}",
+    f"cluster show --squeue empty --sinfo {DEVICE}",
     f"predict-collective MACHINE --hosts {DEVICE} --collective allreduce --bytes 8",
     "predict-collective MACHINE --hosts hosts --collective allreduce --algorithm ring --bytes 8 "
     f"--background {DEVICE}",
