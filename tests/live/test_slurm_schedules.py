@@ -23,7 +23,7 @@ def test_what_slurm_leaves_is_simulated(
 
     How closely waits agree is not asserted here: when jobs come within a second, and what else the
     host does, changes them from run to run. Recorded runs tell (tests/python/test_slurm.py,
-    crates/scheduler/src/slurm/recorded.rs).
+    crates/scheduler/src/slurm/simulate/tests.rs).
     """
     cluster = slurm(NODES, partitions=PARTITIONS, parameters=PARAMETERS)
     run(cluster, sleep_jobs(40, seed=3, gap_s=0.3, sleep_s=(3, 8)), timeout_s=600)

@@ -375,7 +375,7 @@ RECORDED = {
 @pytest.mark.parametrize(("name", "share"), RECORDED.items())
 def test_recorded_queues_are_foretold(name: str, share: float) -> None:
     """Every pass of the first two is simulated as Slurm's was
-    (crates/scheduler/src/slurm/recorded.rs)."""
+    (crates/scheduler/src/slurm/simulate/tests.rs)."""
     queue = recorded(name)
     found = queue.foretold()
     assert len(found) > 20

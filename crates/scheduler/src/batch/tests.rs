@@ -1,5 +1,8 @@
 //! Schedules with known answers.
 
+mod network;
+mod properties;
+
 use std::ops::ControlFlow;
 
 use odonata_placement::grap::GrapMode;
@@ -10,9 +13,9 @@ use crate::Seconds;
 use crate::log::{Job, JobLog};
 
 /// Submission, nodes, run time, requested time.
-pub(super) type Line = (i64, u32, i64, i64);
+type Line = (i64, u32, i64, i64);
 
-pub(super) fn log_of(lines: &[Line]) -> JobLog {
+fn log_of(lines: &[Line]) -> JobLog {
     let mut log = JobLog::default();
     for (index, &(submit, nodes, run, requested)) in lines.iter().enumerate() {
         let mut job = Job::new(index.to_string(), Seconds(submit), Seconds(run), nodes);
@@ -23,11 +26,11 @@ pub(super) fn log_of(lines: &[Line]) -> JobLog {
     log
 }
 
-pub(super) fn run_on<M: Machine>(log: &JobLog, machine: &M, options: &Options) -> Schedule {
+fn run_on<M: Machine>(log: &JobLog, machine: &M, options: &Options) -> Schedule {
     simulate(log, machine, options, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-pub(super) fn starts(lines: &[Line], nodes: u32, options: &Options) -> Vec<i64> {
+fn starts(lines: &[Line], nodes: u32, options: &Options) -> Vec<i64> {
     let schedule = run_on(&log_of(lines), &Pool::new(nodes), options);
     schedule
         .rows
@@ -36,7 +39,7 @@ pub(super) fn starts(lines: &[Line], nodes: u32, options: &Options) -> Vec<i64> 
         .collect()
 }
 
-pub(super) fn with(policy: Policy) -> Options {
+fn with(policy: Policy) -> Options {
     Options {
         policy,
         ..Options::default()

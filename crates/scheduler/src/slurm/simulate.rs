@@ -667,5 +667,4 @@ impl<'a> Simulation<'a> {
 }
 
 #[cfg(test)]
-#[path = "recorded.rs"]
-mod recorded;
+mod tests;

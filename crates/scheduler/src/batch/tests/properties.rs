@@ -5,7 +5,6 @@ use std::sync::Arc;
 use odonata_placement::grap::GrapMode;
 use proptest::prelude::*;
 
-use super::tests::{Line, log_of, run_on, starts, with};
 use super::*;
 use crate::Seconds;
 

@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 
 use proptest::prelude::*;
 
-use super::network::{Allocation, Network};
-use super::tests::{Line, log_of, run_on, with};
-use super::{Fate, Options, Policy, Pool, Schedule, simulate_with};
+use super::super::network::{Allocation, Network};
+use super::super::{Fate, Options, Policy, Pool, Schedule, simulate_with};
+use super::{Line, log_of, run_on, with};
 use crate::Seconds;
 
 /// A wire that all running jobs share: with n of them each runs at 1/n.

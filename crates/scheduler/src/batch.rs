@@ -33,8 +33,4 @@ pub use schedule::{Fate, GroupSpread, Row, Schedule, Started};
 pub use simulate::{SimulationError, simulate, simulate_with};
 
 #[cfg(test)]
-mod network_tests;
-#[cfg(test)]
-mod properties;
-#[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Mappings of applications that are known, on networks small enough to reason about.
 
-use super::*;
+use super::super::*;
 use odonata_units::random::{Purpose, StreamKey};
 use proptest::prelude::*;
 
