@@ -174,7 +174,7 @@ def test_arguments_of_held_jobs(given_: list[str], expected: list[str]) -> None:
     [
         *(["-w", "n1", "x"], ["-wn1", "x"], ["--nodelist=n1", "x"], ["-H", "x"], ["-QH", "x"]),
         *(["--hold"], ["-b", "now+1hour", "x"], ["--array=0-9%2", "x"], ["-a", "0-9%2", "x"]),
-        *(["-N1", ":", "-N2", "x"], ["--reservation=r", "x"]),
+        *(["-N1", ":", "-N2", "x"], ["--reservation=r", "x"], ["--deadline=now+1hour", "x"]),
     ],
 )
 def test_arguments_that_are_slurms(given_: list[str]) -> None:

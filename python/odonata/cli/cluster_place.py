@@ -239,8 +239,8 @@ def submit(heartbeat: Path | None, stale: int, arguments: tuple[str, ...]) -> No
 
     All arguments after our own options go to sbatch; output and exit code are those of sbatch. The
     job gets a begin time in 2101 and a mark in its comment, and waits until its nodes are chosen.
-    Jobs that name nodes, a begin time or a reservation, throttled arrays and heterogeneous jobs are
-    submitted unchanged.
+    Jobs that name nodes, a begin time, a deadline or a reservation, throttled arrays and
+    heterogeneous jobs are submitted unchanged.
     """
     from odonata.cluster.submitting import is_alive, to_be_placed
 

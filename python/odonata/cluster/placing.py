@@ -535,7 +535,9 @@ class Placer:
 
     def _ask_most(self, jobs: Iterable[Job]) -> None:
         """Asks once of each job how many nodes it would take at most."""
-        new = sorted({job.number for job in jobs if job.most is None} - set(self._most))
+        numbers = {job.number for job in jobs if job.most is None}
+        self._most = {number: self._most[number] for number in numbers & set(self._most)}
+        new = sorted(numbers - set(self._most))
         for begin in range(0, len(new), 1000):
             ids = ",".join(map(str, new[begin : begin + 1000]))
             asked = ("squeue", "--noheader", "--Format=JobID:24,MaxNodes:24", f"--jobs={ids}")

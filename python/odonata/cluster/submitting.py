@@ -18,6 +18,7 @@ _SLURMS = {
     **dict.fromkeys(("-H", "--hold"), "it is held by its user"),
     **dict.fromkeys(("-b", "--begin"), "it begins at a time of its own"),
     "--reservation": "it runs in a reservation",
+    "--deadline": "it has a deadline, which may be before the begin time of jobs that wait",
     "--priority": "it has a priority of its own",
 }
 #: Options of sbatch that take no value; every other one of a single letter does.
