@@ -173,9 +173,11 @@ class Routing(Table):
     in Odonata's format or the output of `saquery PR`. Default: the one in the directory of
     `tables`; if there is none, all virtual channels are 0."""
     virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Virtual channels per link. With fewer than the algorithm needs, channels are merged, and
-    packets may then wait for each other forever; `odonata verify` shows whether they can.
-    Default: as many as the algorithm needs."""
+    """Virtual channels per link. With more than the algorithm needs, packets
+    [spread over them](packet-model.md#more-virtual-channels); not with `dfsssp` and
+    `forwarding-tables`. With fewer, channels are merged, and packets may then wait for each
+    other forever; `odonata verify` shows whether they can. Default: as many as the algorithm
+    needs."""
     rules: names.FparRules = "paper"
     """How `fpar` resolves what its description leaves open: by the text of the papers
     (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores

@@ -132,6 +132,7 @@ def test_mistakes_are_errors_at_their_key(tmp_path: Path) -> None:
         ({"tables": "opensm"}, "tables", "give `subnet`, the output of `ibnetdiscover`"),
         ({"service_levels": "short.csv"}, "service_levels", "from node 0 to node 2"),
         ({"algorithm": "minimal"}, "tables", "no such option, which is for forwarding-tables"),
+        ({"virtual_channels": 4}, "virtual_channels", "follows from a packet's source"),
         ({"subnet": "short.csv"}, "subnet", "line 1: found `source,destination,channel`"),
     ):
         network = ring(tmp_path, **options)

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
 use crate::named_file::{in_file, read_file};
-use crate::routing::build_routing;
+use crate::routing::{build_routing, lanes};
 use crate::spec::Scenario;
 use crate::subnet::read_subnet;
 use crate::tables::{Table, kind_code};
@@ -188,7 +188,7 @@ pub fn wiring(topology: &Topology) -> Vec<Table> {
 pub struct Proof {
     /// The network.
     pub topology: Topology,
-    /// Virtual channels per link that the routing uses.
+    /// Virtual channels per link.
     pub virtual_channels: u8,
     /// The verdict.
     pub verdict: Verdict,
@@ -208,9 +208,14 @@ pub fn verify(
 ) -> Result<Proof, Error> {
     let topology = build_topology(scenario)?;
     let routing = build_routing(scenario, &topology)?;
-    let verdict = prove(&topology, &routing, options, progress)?;
+    let lanes = lanes(scenario, &routing).count();
+    let options = Options {
+        virtual_channels: Some(lanes),
+        ..*options
+    };
+    let verdict = prove(&topology, &routing, &options, progress)?;
     Ok(Proof {
-        virtual_channels: routing.virtual_channels(),
+        virtual_channels: lanes,
         topology,
         verdict,
     })

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use odonata_load::matrix::MatrixBuilder;
 use odonata_load::{Rates, Script};
-use odonata_network::verify::{Verdict, verify};
+use odonata_network::verify::{Options, Verdict, verify};
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_placement::MachineState;
 use odonata_run::{EngineConfig, JobPlan, Measurement, Observer, Outcome, SimError};
@@ -25,7 +25,7 @@ use crate::error::{Error, SpecError};
 use crate::finished::Run;
 use crate::inspect::Proof;
 use crate::load::JobContext;
-use crate::routing::build_routing;
+use crate::routing::{build_routing, lanes};
 use crate::run::{Engine, run_with};
 use crate::spec::Scenario;
 use crate::topology::{build_topology, link_class};
@@ -364,11 +364,14 @@ impl PlugIns {
             Some(router) => (router.virtual_channels(), router.prove(&topology)?),
             None => {
                 let routing = build_routing(&plugged.scenario, &topology)?;
-                let (options, mut go_on) = (Default::default(), |_, _| {
-                    std::ops::ControlFlow::Continue(())
-                });
+                let lanes = lanes(&plugged.scenario, &routing).count();
+                let options = Options {
+                    virtual_channels: Some(lanes),
+                    ..Options::default()
+                };
+                let mut go_on = |_, _| std::ops::ControlFlow::Continue(());
                 let verdict = crate::inspect::prove(&topology, &routing, &options, &mut go_on)?;
-                (routing.virtual_channels(), verdict)
+                (lanes, verdict)
             }
         };
         Ok(Proof {

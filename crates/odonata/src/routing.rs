@@ -3,8 +3,8 @@
 use odonata_declare::Named;
 use odonata_network::routing::grouped::GroupedRoutes;
 use odonata_network::routing::{
-    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, HopTime, Paths, QAdaptiveOptions,
-    Queue, RoutingError, RoutingSpec, Via, Weighting,
+    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, HopTime, Lanes, Paths,
+    QAdaptiveOptions, Queue, RoutingError, RoutingSpec, Via, Weighting,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 
@@ -76,10 +76,30 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
         },
     };
     let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
-    if network.routing.algorithm == AlgorithmName::ForwardingTables {
-        return crate::forwarding::build(scenario, topology);
+    let routing = match network.routing.algorithm {
+        AlgorithmName::ForwardingTables => crate::forwarding::build(scenario, topology)?,
+        _ => AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))?,
+    };
+    let algorithm = network.routing.algorithm;
+    if lanes(scenario, &routing).are_several() && !algorithm.spreads_packets() {
+        let most = routing.virtual_channels();
+        let name = algorithm.name();
+        return Err(SpecError::value(
+            "network.routing.virtual_channels",
+            lanes(scenario, &routing).count(),
+            format!(
+                "at most {most} here: with {name} the virtual channel follows from a packet's source \
+                 and destination, and no packet would take more"
+            ),
+        ));
     }
-    AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))
+    Ok(routing)
+}
+
+/// The virtual channels of links, as many as a scenario asks for, among those of its routing.
+pub(crate) fn lanes(scenario: &Scenario, routing: &AnyRouting) -> Lanes {
+    let asked = scenario.network.routing.virtual_channels;
+    Lanes::new(routing.virtual_channels(), asked)
 }
 
 /// Advantage of minimal routes, in bytes, where a scenario gives none, and the queue that is

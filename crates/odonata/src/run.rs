@@ -18,7 +18,7 @@ use crate::error::{Error, SpecError};
 use crate::finished::Run;
 use crate::jobs::plan_jobs_with;
 use crate::parameter_keys::key_of;
-use crate::routing::build_routing;
+use crate::routing::{build_routing, lanes};
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
 use crate::topology::build_topology;
@@ -130,7 +130,7 @@ pub(crate) fn run_with(
         precise: asked.precision.map(|_| steady.precise),
         outcome,
         virtual_channels: match engine {
-            Engine::Ours(routing) => routing.virtual_channels(),
+            Engine::Ours(routing) => lanes(scenario, routing).count(),
             Engine::Theirs {
                 virtual_channels, ..
             } => virtual_channels,
@@ -342,6 +342,7 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
             )?,
         },
         decisions: scenario.network.routing.per,
+        virtual_channels: scenario.network.routing.virtual_channels,
         seed: scenario.seed,
         threads: scenario.simulation.threads,
     })

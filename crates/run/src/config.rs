@@ -212,6 +212,9 @@ pub struct EngineConfig {
     /// (`LEARNS` of `odonata_network::Routing`), which wants to hear
     /// of every packet.
     pub decisions: Decisions,
+    /// Virtual channels of a link, if there are more than the routing algorithm needs: packets are
+    /// then spread over them (`Lanes` of `odonata_network::routing`).
+    pub virtual_channels: Option<u8>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Threads that simulate; results do not depend on it.

@@ -1,12 +1,13 @@
 //! Packet-hops per CPU second of the engine alone, without facade and tables:
-//! `cargo run --release -p odonata-sim --example speed -- NODES LOAD MICROSECONDS THREADS`.
+//! `cargo run --release -p odonata-sim --example speed -- NODES LOAD MICROSECONDS THREADS MODEL ALGORITHM`,
+//! where the model of the routers is `ideal` (the default), `bounded`, `crossbar-credits` (bounded, with
+//! credits taken there) or `output-queues`, and the algorithm `minimal` (the default), `ugal-l` or `par`.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
 
 use odonata_load::{Arrivals, OpenLoop, Pattern};
-use odonata_network::routing::grouped::GroupedRoutes;
-use odonata_network::routing::{Choice, Minimal, MinimalLinks};
+use odonata_network::routing::{AdaptiveOptions, Algorithm, AnyRouting, RoutingSpec};
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_run::{
@@ -14,7 +15,7 @@ use odonata_run::{
     JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol,
     Room, RouterModel, Switching,
 };
-use odonata_sim::run;
+use odonata_sim::run_any;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
 
 fn main() {
@@ -59,24 +60,34 @@ fn main() {
         },
     };
     let topology = spec.build().expect("a dragonfly");
-    let routes = GroupedRoutes::new(&topology).expect("groups");
-    let routing = Minimal::new(routes, MinimalLinks::All, Choice::Random, None).expect("routing");
+    let options = AdaptiveOptions::default();
+    let algorithm = match arguments.get(5).map(String::as_str) {
+        None | Some("minimal") => Algorithm::Minimal,
+        Some("ugal-l") => Algorithm::UgalLocal(options),
+        Some("par") => Algorithm::Par(options),
+        Some(other) => panic!("{other} is no algorithm of this example"),
+    };
+    let routing = AnyRouting::new(&topology, &RoutingSpec::new(algorithm)).expect("routing");
+    let bounded = Crossbar::Bounded {
+        rate: CrossbarRate::Speedup(2.0),
+        output_buffer: Bytes(4096),
+    };
+    let (crossbar, credit_use) = match arguments.get(4).map(String::as_str) {
+        None | Some("ideal") => (Crossbar::Ideal, CreditUse::Link),
+        Some("bounded") => (bounded, CreditUse::Link),
+        Some("crossbar-credits") => (bounded, CreditUse::Crossbar),
+        Some("output-queues") => (Crossbar::Ideal, CreditUse::Crossbar),
+        Some(other) => panic!("{other} is no model of this example"),
+    };
     let config = EngineConfig {
         packet: Bytes(256),
         router: RouterModel {
             delay: Picoseconds(40_000),
             credit_delay: Picoseconds(0),
-            credit_use: CreditUse::Link,
+            credit_use,
             occupancy: OccupancyCount::Buffered,
             switching: Switching::CutThrough { flit: Bytes(32) },
-            crossbar: if std::env::var_os("BOUNDED").is_some() {
-                Crossbar::Bounded {
-                    rate: CrossbarRate::Speedup(2.0),
-                    output_buffer: Bytes(4096),
-                }
-            } else {
-                Crossbar::Ideal
-            },
+            crossbar,
             arbitration: Arbitration::RoundRobin,
             room: Room::Bytes,
             node_room: None,
@@ -87,6 +98,7 @@ fn main() {
             loopback_bandwidth: Bandwidth::new(rate).expect("in range"),
         },
         decisions: Decisions::PerPacket,
+        virtual_channels: None,
         seed: 1,
         threads,
     };
@@ -119,12 +131,13 @@ fn main() {
         arrivals: None,
     };
     let begin = Instant::now();
-    let outcome = run(
+    let outcome = run_any(
         &topology,
         &routing,
         &config,
         &[job],
         &measurement,
+        None,
         &mut |_: &Progress| ControlFlow::Continue(()),
     )
     .expect("a run");

@@ -171,6 +171,12 @@ pub struct AlgorithmOptions {
 }
 
 impl AlgorithmName {
+    /// Whether packets spread over more virtual channels than the algorithm needs. Not, if the
+    /// channel follows from a packet's source and destination, as InfiniBand's service levels do.
+    pub fn spreads_packets(self) -> bool {
+        !matches!(self, Self::Dfsssp | Self::ForwardingTables)
+    }
+
     /// The algorithm with those of the options that it has.
     pub fn with_options(self, options: &AlgorithmOptions) -> Algorithm {
         let adaptive = options.adaptive;
@@ -263,7 +269,7 @@ pub struct RoutingSpec {
     /// Merges virtual channels: channel `i` becomes
     /// `min(i, virtual_channels - 1)`. With fewer channels than the algorithm
     /// needs, a network can deadlock, as `verify` shows; more than it needs
-    /// change nothing. `None`: as many as it needs.
+    /// are [`Lanes`](super::Lanes) of the links. `None`: as many as it needs.
     pub virtual_channels: Option<u8>,
 }
 

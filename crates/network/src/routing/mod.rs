@@ -15,6 +15,7 @@ mod error;
 mod forwarding;
 mod fpar;
 pub mod grouped;
+mod lanes;
 mod legs;
 mod minimal;
 mod minimal_adaptive;
@@ -53,6 +54,7 @@ pub use forwarding::{
     write_channels, write_tables,
 };
 pub use fpar::{Fpar, FparRules};
+pub use lanes::Lanes;
 pub use minimal::Minimal;
 pub use minimal_adaptive::MinimalAdaptive;
 pub use nonminimal::Via;

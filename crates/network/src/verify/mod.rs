@@ -198,6 +198,9 @@ pub struct Options {
     pub sample: Option<Sample>,
     /// Longest time; what has been found by then is reported. `None`: any.
     pub time: Option<Duration>,
+    /// Virtual channels of a link, if there are more than the algorithm needs: what it sends to a
+    /// channel may then take any of its [`Lanes`](crate::routing::Lanes).
+    pub virtual_channels: Option<u8>,
 }
 
 impl Default for Options {
@@ -207,6 +210,7 @@ impl Default for Options {
             limit: 20_000_000_000,
             sample: None,
             time: None,
+            virtual_channels: None,
         }
     }
 }
@@ -349,7 +353,7 @@ pub fn verify_with<R: Routing>(
     mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Verdict, VerifyError> {
     let begun = Instant::now();
-    let walk = Walk::new(topology, routing);
+    let walk = Walk::new(topology, routing, options.virtual_channels);
     let of = walk.endpoints().len() as u64;
     let destinations = match options.sample {
         Some(Sample {

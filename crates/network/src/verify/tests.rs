@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::routing::grouped::GroupedRoutes;
 use crate::routing::properties::{network as small_network, spec as any_spec};
-use crate::routing::testing::{dragonfly, grid_dragonfly, ring_dragonfly};
+use crate::routing::testing::{dragonfly, grid_dragonfly, lattice, ring_dragonfly};
 use crate::routing::{
-    AdaptiveOptions, Algorithm, AnyRouting, Hop, PacketRoute, RouterView, RoutingSpec, RoutingTask,
-    Via,
+    AdaptiveOptions, Algorithm, AnyRouting, Hop, Lanes, PacketRoute, RouterView, RoutingSpec,
+    RoutingTask, Via,
 };
 use crate::topology::testing::{class, shared_data};
 use crate::topology::{CrayXcLinks, CrayXcSpec, LinkKind, Peer};
@@ -134,6 +134,126 @@ fn the_dependencies_are_those_of_walking_every_packet_by_itself() {
             AnyRouting::new(&topology, &RoutingSpec::new(algorithm))
                 .unwrap()
                 .dispatch(Compare(&topology));
+        }
+    }
+}
+
+/// An algorithm whose packets take any lane of its channels, told hop by hop.
+struct Spread<'a, R>(&'a R, Lanes);
+
+impl<R: Routing> Routing for Spread<'_, R> {
+    fn virtual_channels(&self) -> u8 {
+        self.1.count()
+    }
+    fn waits_for_room(&self, hop: Hop) -> bool {
+        let vc = self.1.channel_of(hop.vc);
+        self.0.waits_for_room(Hop { vc, ..hop })
+    }
+    fn next_hop<V: RouterView>(&self, _: &mut V, _: RouterId, _: bool, _: &mut PacketRoute) -> Hop {
+        unreachable!("only its possible hops are asked for")
+    }
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        let Self(inner, lanes) = self;
+        let vc = if injected {
+            0
+        } else {
+            lanes.channel_of(route.vc)
+        };
+        let mut hops = Vec::new();
+        inner.possible_hops(at, injected, &PacketRoute { vc, ..*route }, &mut hops);
+        for (hop, route) in hops {
+            let lanes = lanes.of(hop.vc);
+            out.extend(lanes.map(|vc| (Hop { vc, ..hop }, PacketRoute { vc, ..route })));
+        }
+    }
+}
+
+/// Compares what is found with so many virtual channels per link.
+struct CompareLanes<'a>(&'a Topology, u8);
+
+impl RoutingTask for CompareLanes<'_> {
+    type Output = ();
+    fn run<R: Routing>(self, routing: &R) {
+        let Self(topology, count) = self;
+        let lanes = Lanes::new(routing.virtual_channels(), Some(count));
+        let options = Options {
+            virtual_channels: Some(count),
+            ..Options::default()
+        };
+        let walk = |options| {
+            verify_with(
+                topology,
+                routing,
+                &options,
+                |_, _| ControlFlow::Continue(()),
+            )
+        };
+        let (plain, longest) = plain_dependencies(topology, &Spread(routing, lanes));
+        let links = topology.peer.iter();
+        let links = links.filter(|peer| matches!(peer, Peer::Port(_))).count() as u64;
+        match (walk(options).unwrap(), walk(Options::default()).unwrap()) {
+            (
+                Verdict::DeadlockFree {
+                    channels,
+                    dependencies,
+                    longest_route,
+                    ..
+                },
+                few,
+            ) => {
+                assert!(few.is_deadlock_free(), "{few}");
+                assert_eq!(channels, links * u64::from(lanes.count()));
+                let expected: usize = plain.values().map(BTreeSet::len).sum();
+                assert_eq!(dependencies, expected as u64);
+                assert_eq!(longest_route as usize, longest);
+            }
+            (Verdict::Cycle(cycle), few) => {
+                assert!(matches!(few, Verdict::Cycle(_)), "{few}");
+                for (index, held) in cycle.iter().enumerate() {
+                    let wanted = &cycle[(index + 1) % cycle.len()];
+                    let key = |c: &Channel| {
+                        (
+                            topology.first_port[c.from.index()] + u32::from(c.port),
+                            c.vc,
+                        )
+                    };
+                    assert!(plain[&key(held)].contains(&key(wanted)), "{held} {wanted}");
+                }
+            }
+            (other, _) => panic!("{other}"),
+        }
+    }
+}
+
+/// More lanes neither close a cycle nor open one.
+#[test]
+fn lanes_are_walked_one_by_one() {
+    let torus = lattice(&[4, 3], true, false);
+    let dragonfly = dragonfly(1, 3, 2, 7);
+    let cases = [
+        (&torus, Algorithm::DimensionOrder, None),
+        (&torus, Algorithm::DimensionOrder, Some(1)),
+        (&torus, Algorithm::MinimalAdaptive, None),
+        (&torus, Algorithm::UpDown, None),
+        (&dragonfly, Algorithm::Minimal, None),
+        (&dragonfly, Algorithm::Minimal, Some(1)),
+        (&dragonfly, Algorithm::Par(AdaptiveOptions::default()), None),
+    ];
+    for (topology, algorithm, virtual_channels) in cases {
+        let spec = RoutingSpec {
+            virtual_channels,
+            ..RoutingSpec::new(algorithm)
+        };
+        let routing = AnyRouting::new(topology, &spec).unwrap();
+        for more in [1, 4] {
+            let lanes = routing.virtual_channels() + more;
+            routing.dispatch(CompareLanes(topology, lanes));
         }
     }
 }

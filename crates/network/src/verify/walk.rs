@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::dependency::Dependencies;
 use super::{Channel, VerifyError, relative};
-use crate::routing::{Hop, PacketRoute, RelevantDestination, Routing};
+use crate::routing::{Hop, Lanes, PacketRoute, RelevantDestination, Routing};
 use crate::topology::{Peer, Topology};
 
 /// Where packets are and what they carry, their destinations apart. Packets in the
@@ -125,7 +125,7 @@ const NO_CHANNEL: u32 = u32::MAX;
 pub(super) struct Walk<'a, R> {
     topology: &'a Topology,
     routing: &'a R,
-    virtual_channels: u8,
+    lanes: Lanes,
     /// First channel of each port, or [`NO_CHANNEL`]. Shape: ports.
     channel_of_port: Vec<u32>,
     graph: Dependencies,
@@ -155,8 +155,8 @@ impl<'a, R: Routing> Walk<'a, R> {
     /// Targets per batch.
     pub(super) const BATCH: usize = 64;
 
-    pub(super) fn new(topology: &'a Topology, routing: &'a R) -> Self {
-        let virtual_channels = routing.virtual_channels();
+    pub(super) fn new(topology: &'a Topology, routing: &'a R, lanes: Option<u8>) -> Self {
+        let lanes = Lanes::new(routing.virtual_channels(), lanes);
         let routers = topology.routers();
         let mut channel_of_port = vec![NO_CHANNEL; topology.ports()];
         let mut leaving = vec![0; routers];
@@ -169,9 +169,9 @@ impl<'a, R: Routing> Walk<'a, R> {
                 match topology.peer[port] {
                     Peer::Port(peer) => {
                         channel_of_port[port] = head.len() as u32;
-                        leaving[router] += u32::from(virtual_channels);
+                        leaving[router] += u32::from(lanes.count());
                         let to = router_of_port[peer.index()].0;
-                        head.resize(head.len() + usize::from(virtual_channels), to);
+                        head.resize(head.len() + usize::from(lanes.count()), to);
                     }
                     Peer::Node(_) => {
                         let port = relative(topology, id, PortId::from_index(port));
@@ -185,7 +185,7 @@ impl<'a, R: Routing> Walk<'a, R> {
         Self {
             topology,
             routing,
-            virtual_channels,
+            lanes,
             channel_of_port,
             graph: Dependencies::new(&leaving, head),
             endpoints: (0..routers as u32).filter(has_node).collect(),
@@ -231,7 +231,7 @@ impl<'a, R: Routing> Walk<'a, R> {
 
     fn channel(&self, channel: u32) -> Channel {
         let from = RouterId(self.graph.tail(channel));
-        let count = u32::from(self.virtual_channels);
+        let count = u32::from(self.lanes.count());
         let offset = channel - self.graph.first_leaving(from.index());
         let slot = (offset / count) as usize;
         let port = self
@@ -555,28 +555,30 @@ impl<'a, R: Routing> Walk<'a, R> {
                     }
                 }
                 Peer::Port(_) => {
-                    if hop.vc >= self.virtual_channels {
+                    if hop.vc >= self.lanes.channels() {
                         return Err(VerifyError::NoSuchChannel {
                             at,
                             vc: hop.vc,
-                            channels: self.virtual_channels,
+                            channels: self.lanes.channels(),
                             destination,
                         });
                     }
-                    let channel = self.channel_of_port[port] + u32::from(hop.vc);
-                    if self.routing.waits_for_room(*hop) {
-                        let slot = (channel - first) as usize;
-                        wanted[slot / 64] |= 1 << (slot % 64);
+                    for lane in self.lanes.of(hop.vc) {
+                        let channel = self.channel_of_port[port] + u32::from(lane);
+                        if self.routing.waits_for_room(*hop) {
+                            let slot = (channel - first) as usize;
+                            wanted[slot / 64] |= 1 << (slot % 64);
+                        }
+                        let after = State {
+                            at: self.graph.head(channel),
+                            waypoint: route.waypoint,
+                            intermediate: route.intermediate,
+                            phase: route.phase,
+                            vc: hop.vc,
+                            injected: false,
+                        };
+                        step.next.push(after, channel, union);
                     }
-                    let after = State {
-                        at: self.graph.head(channel),
-                        waypoint: route.waypoint,
-                        intermediate: route.intermediate,
-                        phase: route.phase,
-                        vc: hop.vc,
-                        injected: false,
-                    };
-                    step.next.push(after, channel, union);
                 }
             }
         }

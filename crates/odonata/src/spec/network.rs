@@ -139,9 +139,11 @@ table! {
         /// `tables`; if there is none, all virtual channels are 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         service_levels: Option<PathBuf> = None,
-        /// Virtual channels per link. With fewer than the algorithm needs, channels are merged, and
-        /// packets may then wait for each other forever; `odonata verify` shows whether they can.
-        /// Default: as many as the algorithm needs.
+        /// Virtual channels per link. With more than the algorithm needs, packets
+        /// [spread over them](packet-model.md#more-virtual-channels); not with `dfsssp` and
+        /// `forwarding-tables`. With fewer, channels are merged, and packets may then wait for each
+        /// other forever; `odonata verify` shows whether they can. Default: as many as the algorithm
+        /// needs.
         virtual_channels: Option<u8> = None => Notes { least: Some(1.0), most: Some(64.0), ..Notes::NONE },
         /// How `fpar` resolves what its description leaves open: by the text of the papers
         /// (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores

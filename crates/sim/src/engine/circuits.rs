@@ -488,13 +488,18 @@ impl<P: Probe> Partition<'_, P> {
     /// Takes all packets out of the queues of a port behind an ideal crossbar, channel by channel.
     fn empty_queues(&mut self, port: usize) -> Vec<u32> {
         let mut slots = Vec::new();
-        for channel in port << self.channel_shift..(port + 1) << self.channel_shift {
-            let channel = &mut self.channels[channel];
+        for index in port << self.channel_shift..(port + 1) << self.channel_shift {
+            let channel = &mut self.channels[index];
             let mut slot = std::mem::replace(&mut channel.head, NIL);
             channel.tail = NIL;
             while slot != NIL {
                 slots.push(slot);
-                slot = self.packets.hot[slot as usize].next;
+                let packet = &self.packets.hot[slot as usize];
+                let room = packet.size.max(self.least_room);
+                slot = packet.next;
+                if let Some(promised) = self.promised.get_mut(index) {
+                    *promised -= room;
+                }
             }
         }
         let state = &mut self.ports[port];

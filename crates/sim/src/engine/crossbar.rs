@@ -58,6 +58,7 @@ pub(super) struct BoundedCrossbar {
     pub sides: Table<Side>,
     /// First and last packet of each input FIFO. Shape: router ports × channels.
     pub fifos: Table<(u32, u32)>,
+    vcs: usize,
     /// Size of an output buffer, and free bytes of each. Shape: router ports × channels.
     output_buffer: u64,
     pub room: Table<u32>,
@@ -117,6 +118,7 @@ impl BoundedCrossbar {
         Some(Self {
             sides: filled(Side::IDLE, count, PORTS).into(),
             fifos: filled((NIL, NIL), count * shared.vcs, PORTS).into(),
+            vcs: shared.vcs,
             output_buffer: output_buffer.0,
             room: filled(output_buffer.0 as u32, count * shared.vcs, PORTS).into(),
             requests: filled(0, count.saturating_mul(words), REQUESTS).into(),
@@ -133,6 +135,17 @@ impl BoundedCrossbar {
     /// Bytes that the output buffer of a channel holds.
     pub fn output_buffer(&self) -> u64 {
         self.output_buffer
+    }
+
+    /// Bytes that wait for the link in an output's buffer, without those that it is sending.
+    pub fn queued(&self, output: usize, vc: u8) -> u32 {
+        let side = &self.sides[output];
+        let leaving = if side.sending_vc == vc {
+            side.sending
+        } else {
+            0
+        };
+        self.output_buffer as u32 - self.room[output * self.vcs + usize::from(vc)] - leaving
     }
 
     /// First packet of the FIFO with index `channel`.

@@ -232,7 +232,7 @@ fn first_wish(blocked: &Blocked) -> &Wait {
 /// The channel whose buffer holds a packet.
 fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
     let first = shared.topology.first_port[packet.upstream_router as usize];
-    (first + u32::from(packet.upstream_port), packet.route.vc)
+    (first + u32::from(packet.upstream_port), packet.lane)
 }
 
 /// The packets of an input FIFO move when the first one does, and that waits

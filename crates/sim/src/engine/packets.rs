@@ -53,6 +53,8 @@ pub(super) struct Packet {
     pub routers: u16,
     /// Link class of `upstream_port`.
     pub upstream_class: u8,
+    /// Virtual channel of the buffer that holds it.
+    pub lane: u8,
     /// Virtual channel of its next buffer.
     pub out_vc: u8,
     /// Whether it is a whole message of which nobody asks for more than what is
@@ -78,6 +80,7 @@ impl Packet {
         job: 0,
         routers: 0,
         upstream_class: 0,
+        lane: 0,
         out_vc: 0,
         bare: true,
     };

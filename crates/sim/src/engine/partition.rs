@@ -4,6 +4,7 @@ mod crossbar;
 mod endpoint;
 mod forward;
 mod handover;
+mod lanes;
 mod message_routes;
 mod view;
 mod window;
@@ -15,7 +16,7 @@ use odonata_network::{Peer, Topology};
 use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
-    OccupancyCount, Sender, TimelineCollector,
+    Sender, TimelineCollector,
 };
 use odonata_units::{NodeId, PortId, RankId, RouterId};
 
@@ -105,11 +106,10 @@ pub(super) struct Partition<'a, P: Probe> {
     pub credits_at_crossbar: bool,
     /// Bytes behind each channel that are promised to packets which have decided for it and have
     /// not taken credits yet. Shape as of `channels`, or empty if the algorithm asks neither for
-    /// room nor for what is queued on a channel.
+    /// room nor for what is queued on a channel, and packets have no lanes to choose among.
     pub promised: Vec<u32>,
-    /// Whether packets count there only from when they have passed a bounded crossbar, as the
-    /// algorithm asks for what waits for a link and requests do not count.
-    pub promises_late: bool,
+    /// Whether more follows from what is decided for a packet than where it waits.
+    keeps_decisions: bool,
     /// Whether packets of a router's own nodes wait behind those from other routers.
     transit_first: bool,
     /// `None` if the crossbars are ideal.
@@ -280,6 +280,7 @@ impl<'a, P: Probe> Partition<'a, P> {
         let ports_in_all = ports.len();
         let mut classes = Box::new([shared.classes[0]; 256]);
         classes[..shared.classes.len()].copy_from_slice(&shared.classes);
+        let promises = routing.reserves() || routing.reads_channels() || shared.lanes.are_several();
         let mut partition = Self {
             shared,
             classes,
@@ -302,10 +303,8 @@ impl<'a, P: Probe> Partition<'a, P> {
             base_port,
             ports: ports.into(),
             router_ports,
-            promises_late: routing.reads_channels()
-                && shared.config.router.crossbar != Crossbar::Ideal
-                && shared.config.router.occupancy == OccupancyCount::Buffered,
-            promised: match routing.reserves() || routing.reads_channels() {
+            keeps_decisions: promises || shared.config.decisions == Decisions::PerMessage,
+            promised: match promises {
                 true => filled(0, channels.len(), PORTS),
                 false => Vec::new(),
             },

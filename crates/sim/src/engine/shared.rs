@@ -1,5 +1,6 @@
 //! What all partitions of a run read and none writes.
 
+use odonata_network::routing::Lanes;
 use odonata_network::{LinkClass, LinkKind, Peer, Topology};
 use odonata_run::{
     Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter,
@@ -146,6 +147,8 @@ pub(super) struct Shared<'a> {
     pub classes: Vec<Class>,
     /// Virtual channels of every link.
     pub vcs: usize,
+    /// How they are shared out among those of the routing algorithm.
+    pub lanes: Lanes,
     /// `flit` bytes under cut-through, none under store-and-forward.
     pub flit: Option<u32>,
     pub delay: u64,
@@ -444,12 +447,14 @@ impl<'a> Shared<'a> {
     /// Checks everything that the engine relies on.
     pub fn new(
         topology: &'a Topology,
-        vcs: u8,
+        channels: u8,
         config: &'a EngineConfig,
         jobs: &'a [JobPlan],
         measurement: &Measurement,
     ) -> Result<Self, SimError> {
-        if vcs == 0 || vcs > MAX_VCS {
+        let lanes = Lanes::new(channels, config.virtual_channels);
+        let vcs = lanes.count();
+        if channels == 0 || vcs > MAX_VCS {
             let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
             return Err(parameter(Parameter::VirtualChannels, vcs, allowed));
         }
@@ -470,6 +475,7 @@ impl<'a> Shared<'a> {
             measurement: measurement.clone(),
             classes,
             vcs: usize::from(vcs),
+            lanes,
             flit: flit.map(|flit| flit as u32),
             delay: config.router.delay.0,
             credit_delay: config.router.credit_delay.0,

@@ -98,6 +98,32 @@ fn a_message_alone_takes_the_time_of_an_idle_path() {
     assert_eq!(found, expected);
 }
 
+/// A buffer of one packet lets a channel have one packet in a round trip of its credit: the packets
+/// of a message that are decided for one by one spread over four channels and are faster by as much,
+/// up to the rate of the link; those that follow the first keep to its channel, and their order.
+#[test]
+fn all_packets_of_a_message_take_one_of_several_channels() {
+    let topology = dragonfly(2, 4, 2, 9, uniform_links(RATE, 10_000, 256));
+    let jobs = [job("transfer", [0, 70], transfer(1))];
+    let time = |decisions, virtual_channels| {
+        let config = EngineConfig {
+            decisions,
+            virtual_channels,
+            ..config()
+        };
+        let minimal = RoutingSpec::new(Algorithm::Minimal);
+        let outcome = simulate(&topology, &minimal, &config, &jobs, &TO_THE_END).unwrap();
+        assert_conserved(&outcome);
+        outcome.end.0
+    };
+    let alone = time(Decisions::PerPacket, None);
+    assert_eq!(time(Decisions::PerMessage, None), alone);
+    assert_eq!(time(Decisions::PerMessage, Some(8)), alone);
+    let spread = time(Decisions::PerPacket, Some(8));
+    let link = 100 * 256 * 1_000_000_000_000 / RATE;
+    assert!(spread < alone / 2 && spread > link, "{spread} of {alone}");
+}
+
 /// Messages of one packet have nobody to follow.
 #[test]
 fn short_messages_are_routed_one_by_one() {

@@ -312,6 +312,10 @@ impl Scenario {
         }
         engine.nic.injection = self.injection;
         engine.decisions = self.decisions;
+        // By another number, too: more than most algorithms need, and a number that few share out
+        // evenly.
+        engine.virtual_channels =
+            [None, None, None, Some(5), Some(16)][(self.seed / 6 % 5) as usize];
         engine.nic.loopback_latency = Picoseconds(50_000);
         engine.nic.loopback_bandwidth = bandwidth(2 * RATE);
         engine.seed = self.seed;

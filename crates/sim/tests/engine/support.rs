@@ -92,6 +92,7 @@ pub fn config() -> EngineConfig {
             loopback_bandwidth: bandwidth(RATE),
         },
         decisions: Decisions::PerPacket,
+        virtual_channels: None,
         seed: 1,
         threads: 1,
     }

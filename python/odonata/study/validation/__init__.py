@@ -10,6 +10,7 @@ from odonata.output import picture, warn, write_file
 from odonata.study.execution import Point, Record
 from odonata.study.validation import comparison
 from odonata.study.validation.booksim import BookSim
+from odonata.study.validation.booksim_families import BookSimFamilies
 from odonata.study.validation.closed_forms import ClosedForms
 from odonata.study.validation.codes import Codes
 from odonata.study.validation.comparison import Comparison
@@ -43,23 +44,24 @@ class Validation:
         self._reference = reference or reference_directory()
         self._theory = ClosedForms(quick=False)
         self._booksim: BookSim | None = None
-        self._sst: Sst | None = None
-        self._codes: Codes | None = None
+        self._others: tuple[BookSimFamilies | Sst | Codes, ...] = ()
+
+    def _parts(self) -> list[ClosedForms | BookSim | BookSimFamilies | Sst | Codes]:
+        booksim = [] if self._booksim is None else [self._booksim]
+        return [self._theory, *booksim, *self._others]
 
     def points(self, quick: bool) -> list[Point]:
         """What is simulated."""
         self._theory = ClosedForms(quick)
         if self._reference is not None:
             self._booksim = BookSim(self._reference, quick)
-            self._sst = Sst(self._reference, quick)
-            self._codes = Codes(self._reference, quick)
-        parts = (self._theory, self._booksim, self._sst, self._codes)
-        return [point for part in parts if part is not None for point in part.points()]
+            others = (BookSimFamilies, Sst, Codes)
+            self._others = tuple(part(self._reference, quick) for part in others)
+        return [point for part in self._parts() for point in part.points()]
 
     def comparisons(self, records: Mapping[str, Record]) -> list[Comparison]:
         """Every figure beside its reference."""
-        parts = (self._theory, self._booksim, self._sst, self._codes)
-        return [c for part in parts if part is not None for c in part.comparisons(records)]
+        return [c for part in self._parts() for c in part.comparisons(records)]
 
     def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
         """Writes tables, figures and the page."""

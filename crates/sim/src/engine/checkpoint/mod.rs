@@ -127,7 +127,8 @@ struct NodeRecord {
     /// Messages to send.
     outgoing: Vec<OutMessage>,
     link: Port,
-    credits: u32,
+    /// Shape: virtual channels.
+    credits: Vec<u32>,
     /// Its open-loop sources, by job and number.
     sources: Vec<SourceRecord>,
     /// Of closed-loop jobs, by job and number: their states, and their programs'.

@@ -268,8 +268,8 @@ fn restore_router<P: Probe>(
     Ok(())
 }
 
-/// Promises room to the packets that have been routed and have not taken credits yet, if the
-/// algorithm asks for it, or for what is queued on channels.
+/// Promises room to the packets that have been routed and have not taken credits yet, if anybody
+/// asks for it.
 fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
     if partition.promised.is_empty() {
         return;
@@ -282,9 +282,7 @@ fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
             if !partition.credits_at_crossbar {
                 promise_from(partition, ports.start, first);
             }
-            if let Some(crossbar) = &partition.crossbar
-                && !partition.promises_late
-            {
+            if let Some(crossbar) = &partition.crossbar {
                 let first = crossbar.first(port * vcs + vc);
                 promise_from(partition, ports.start, first);
             }
@@ -299,14 +297,8 @@ fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
 /// The same for the packets of a queue.
 fn promise_from<P: Probe>(partition: &mut Partition<'_, P>, first_port: usize, mut slot: u32) {
     while slot != NIL {
-        let packet = &partition.packets.hot[slot as usize];
-        let port = first_port + usize::from(packet.out_port);
-        let class = partition.ports[port].class;
-        if !partition.classes[class as usize].terminal {
-            let channel = (port << partition.channel_shift) + usize::from(packet.out_vc);
-            partition.promised[channel] += packet.size.max(partition.least_room);
-        }
-        slot = packet.next;
+        partition.promise(first_port, slot);
+        slot = partition.packets.hot[slot as usize].next;
     }
 }
 
@@ -375,7 +367,9 @@ fn restore_node<P: Probe>(
     }
     let link = partition.router_ports + index;
     partition.ports[link].restore(saved.link);
-    partition.channels[link << partition.channel_shift].credits = saved.credits;
+    for (vc, credits) in saved.credits.into_iter().enumerate() {
+        partition.channels[(link << partition.channel_shift) + vc].credits = credits;
+    }
     if let Some(watch) = saved.watch {
         partition.probe.restore(link, watch);
     }

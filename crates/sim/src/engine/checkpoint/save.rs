@@ -225,6 +225,8 @@ impl<P: Probe> Saver<'_, '_, P> {
         let partition = self.partition;
         let interface = &partition.interfaces[index];
         let link = partition.router_ports + index;
+        let channels = link << partition.channel_shift;
+        let channels = &partition.channels[channels..channels + partition.shared.vcs];
         let sources = interface.sources.start as usize..interface.sources.end as usize;
         let first = incomplete.partition_point(|&(to, ..)| (to as usize) < index);
         let arriving = incomplete[first..]
@@ -238,7 +240,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                 .copied()
                 .collect(),
             link: partition.ports[link],
-            credits: partition.channels[link << partition.channel_shift].credits,
+            credits: channels.iter().map(|channel| channel.credits).collect(),
             sources: partition.sources[sources]
                 .iter()
                 .map(|source| SourceRecord {

@@ -87,6 +87,7 @@ fn config(crossbar: Crossbar) -> EngineConfig {
             loopback_bandwidth: Bandwidth::new(RATE).expect("in range"),
         },
         decisions: Decisions::PerMessage,
+        virtual_channels: None,
         seed: 1,
         threads: 1,
     }
@@ -376,6 +377,9 @@ const CHANGES: &[Change] = &[
         first(s.queued(), |p| p.packet.route.destination_port = 2)
     }),
     ("the channel of a packet", |s| {
+        first(s.arriving(), |p| p.packet.lane = 16)
+    }),
+    ("the channel of a packet's route", |s| {
         first(s.arriving(), |p| p.packet.route.vc = 16)
     }),
     ("the job of a packet", |s| {
@@ -531,8 +535,11 @@ const CHANGES: &[Change] = &[
             n.ranks.pop();
         })
     }),
+    ("the channels of a node's link", |s| {
+        first(s.nodes(), |n| n.credits.clear())
+    }),
     ("the credits of a node's link", |s| {
-        first(s.nodes(), |n| n.credits = u32::MAX)
+        first(s.nodes(), |n| n.credits[0] = u32::MAX)
     }),
     ("the sender of an incomplete message", |s| {
         first(s.nodes().flat_map(|n| &mut n.incomplete), |(key, _)| {

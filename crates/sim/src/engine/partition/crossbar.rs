@@ -23,7 +23,7 @@ impl<P: Probe> Partition<'_, P> {
         let vcs = self.shared.vcs;
         let packet = &mut self.packets.hot[slot as usize];
         packet.next = NIL;
-        let vc = usize::from(packet.route.vc);
+        let vc = usize::from(packet.lane);
         let output = first_port + usize::from(packet.out_port);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if crossbar.counts_requests {
@@ -281,14 +281,9 @@ impl<P: Probe> Partition<'_, P> {
         if takes_credits {
             let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
             self.channels[channel].credits -= packet.size;
-            if let Some(promised) = self.promised.get_mut(channel)
-                && !self.promises_late
-            {
+            if let Some(promised) = self.promised.get_mut(channel) {
                 *promised -= packet.size;
             }
-        } else if self.promises_late && !class.terminal {
-            let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
-            self.promised[channel] += packet.size;
         }
         crossbar.request(output, fifo, false);
         crossbar.sides[output].granted = fifo as u32;

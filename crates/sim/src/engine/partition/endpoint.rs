@@ -75,14 +75,18 @@ impl<P: Probe> Partition<'_, P> {
             return;
         }
         let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
-        let channel = port << self.channel_shift;
+        let lane = match self.shared.lanes.are_several() {
+            true => self.lane_of_interface(port, size.max(self.least_room)),
+            false => 0,
+        };
+        let channel = (port << self.channel_shift) + lane;
         let state = &mut self.ports[port];
         if self.channels[channel].credits < size.max(self.least_room) {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
                 if P::ON {
                     let (link, job) = (self.link(port), self.outgoing.contents.job);
-                    self.probe.wait(link, 0, job, now);
+                    self.probe.wait(link, lane as u8, job, now);
                 }
             }
             let queue = &mut self.interfaces[index].outgoing;
@@ -93,7 +97,7 @@ impl<P: Probe> Partition<'_, P> {
             // A packet at a node waits from when its turn has come.
             let (link, job) = (self.link(port), self.outgoing.contents.job);
             match link.stalled_since {
-                NEVER => self.probe.wait(link, 0, job, now),
+                NEVER => self.probe.wait(link, lane as u8, job, now),
                 _ => self.probe.settle(link, now),
             }
         }
@@ -101,7 +105,7 @@ impl<P: Probe> Partition<'_, P> {
         if state.stalled_since != NEVER {
             state.end_stall(now, self.warmup);
         }
-        let end = self.inject(index, size, now);
+        let end = self.inject(index, lane as u8, size, now);
         let left = self.outgoing.bytes_left - u64::from(size);
         let ready_at = if left == 0 {
             self.end_message(index, end)
@@ -189,7 +193,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Sends one packet of the message that is being sent; returns when its tail
     /// has left the node.
-    fn inject(&mut self, index: usize, size: u32, now: u64) -> u64 {
+    fn inject(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
         let shared = self.shared;
         let message = &self.outgoing;
         let port = self.router_ports + index;
@@ -206,11 +210,11 @@ impl<P: Probe> Partition<'_, P> {
         let measured = state.start(class, size, now, end, self.warmup);
         let room = size.max(self.least_room);
         state.downstream += room;
-        self.channels[port << self.channel_shift].credits -= room;
+        self.channels[(port << self.channel_shift) + usize::from(lane)].credits -= room;
         if P::ON {
             let departure = Departure {
                 job: message.contents.job,
-                vc: 0,
+                vc: lane,
                 measured,
                 now,
                 end,
@@ -253,6 +257,7 @@ impl<P: Probe> Partition<'_, P> {
             out_port: UNROUTED,
             job: message.contents.job,
             upstream_class: state.class,
+            lane,
             out_vc: 0,
             routers: 0,
             bare,

@@ -3,13 +3,12 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
-use odonata_network::routing::Hop;
 use odonata_run::Arbitration;
 use odonata_run::memory::prefetch_to_write;
 use odonata_units::RouterId;
 
 use super::Partition;
-use super::view::{Rooms, View, no_such_output};
+use super::view::{Rooms, View, Waiting, no_such_output};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::payload::FEEDBACK;
@@ -70,10 +69,14 @@ impl<P: Probe> Partition<'_, P> {
     ) {
         let slot = event.payload();
         let now = self.window_start + event.offset();
-        if self.packets.hot[slot as usize].out_port == UNROUTED
-            && !(self.message_routes.is_some() && self.take_message_route(router, slot))
-        {
+        let keeps_decisions = self.keeps_decisions;
+        let decided = self.packets.hot[slot as usize].out_port != UNROUTED;
+        let follows = !decided && keeps_decisions && self.take_message_route(router, slot);
+        if !(decided || follows) {
             self.route(routing, router, first_port, event, early);
+        }
+        if keeps_decisions {
+            self.keep_decision(routing, router, first_port, event, early, follows);
         }
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
@@ -82,20 +85,6 @@ impl<P: Probe> Partition<'_, P> {
             || self.ports[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
-        }
-        if R::RESERVES || routing.reads_channels() && !self.promises_late {
-            let port = first_port + usize::from(out_port);
-            if !self.classes[self.ports[port].class as usize].terminal {
-                let room = size.max(self.least_room);
-                let channel = (port << self.channel_shift) + usize::from(vc);
-                self.promised[channel] += room;
-                debug_assert!(
-                    !R::RESERVES
-                        || routing.waits_for_room(Hop { port: out_port, vc })
-                        || self.promised[channel] <= self.channels[channel].credits,
-                    "room is promised that there is not"
-                );
-            }
         }
         if P::ON {
             let (job, port) = (packet.job, first_port + usize::from(out_port));
@@ -155,6 +144,16 @@ impl<P: Probe> Partition<'_, P> {
                     classes: &self.classes[..],
                     channels: &self.channels[first_channel..self.promised.len()],
                     promised: &self.promised[first_channel..],
+                    lanes: self.shared.lanes,
+                    waiting: match &self.crossbar {
+                        Some(crossbar) if !crossbar.counts_requests => {
+                            match self.credits_at_crossbar {
+                                true => Waiting::Nothing,
+                                false => Waiting::Buffered(crossbar, first_port),
+                            }
+                        }
+                        _ => Waiting::Promised,
+                    },
                     channel_shift: self.channel_shift,
                     packet: packet.size.max(self.least_room),
                 };
@@ -186,9 +185,6 @@ impl<P: Probe> Partition<'_, P> {
         {
             self.send_feedback_upstream(slot, feedback, now);
         }
-        if self.message_routes.is_some() {
-            self.keep_message_route(router, slot);
-        }
     }
 
     /// Routes a packet once more that waits at a router behind an ideal crossbar.
@@ -219,6 +215,10 @@ impl<P: Probe> Partition<'_, P> {
         };
         let packet = &mut self.packets.hot[slot as usize];
         view.route_again(routing, self.base_router + router, packet);
+        if self.keeps_decisions {
+            self.choose_lane(router, first_port, slot, &[], 0);
+            self.promise(first_port, slot);
+        }
     }
 
     /// Sends feedback back over the link by which a packet has come, if that leads
@@ -522,7 +522,7 @@ impl<P: Probe> Partition<'_, P> {
         } else {
             self.post_packet(peer_router, peer_port, arrival, slot)
         };
-        packet.route.vc = out_vc;
+        packet.lane = out_vc;
         packet.out_port = UNROUTED;
         packet.tail = end + latency;
         packet.upstream_port = (port - first_port) as u16;
@@ -542,7 +542,7 @@ impl<P: Probe> Partition<'_, P> {
             0
         };
         let credit = P::credit(packet.size.max(self.least_room), packet.job);
-        let payload = (u32::from(packet.route.vc) << CREDIT_VC_SHIFT) | whose | credit;
+        let payload = (u32::from(packet.lane) << CREDIT_VC_SHIFT) | whose | credit;
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Credit, router, port, time, payload);
     }

@@ -3,13 +3,14 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
-use odonata_network::routing::Hop;
+use odonata_network::routing::{Hop, Lanes};
 use odonata_units::random::StreamKey;
 use odonata_units::{NodeId, PortId, RouterId};
 
 use super::Snapshot;
 use super::forward::credit_size;
 use crate::engine::calendar::PackedEvent;
+use crate::engine::crossbar::BoundedCrossbar;
 use crate::engine::packets::Packet;
 use crate::engine::payload::MAX_FEEDBACK;
 use crate::engine::port::{Port, VirtualChannel};
@@ -25,38 +26,53 @@ pub(super) struct Rooms<'v> {
     pub channels: &'v [VirtualChannel],
     /// Bytes promised behind each.
     pub promised: &'v [u32],
+    pub lanes: Lanes,
+    /// What of a channel's occupancy has not taken credits.
+    pub waiting: Waiting<'v>,
     /// As of `Partition`.
     pub channel_shift: u32,
     /// Bytes that the packet takes in a buffer.
     pub packet: u32,
 }
 
+/// What waits for a channel of a link without having taken credits of it.
+pub(super) enum Waiting<'v> {
+    /// All that has decided for it.
+    Promised,
+    /// Of that, what has passed the bounded crossbar; and the router's first port.
+    Buffered(&'v BoundedCrossbar, usize),
+    /// The same where the crossbar takes the credits.
+    Nothing,
+}
+
 impl<P: Probe> View<'_, P> {
-    /// Credits of the channel of a hop, of a port to another router, by now.
+    /// Credits of a lane of a port to another router, by now.
     #[inline(always)]
-    fn credits(&self, hop: Hop) -> u32 {
+    fn credits(&self, port: u16, lane: u8) -> u32 {
         let rooms = self.rooms;
-        let channel = (usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc);
-        // Taken early, they are not here yet.
-        let to_come: u32 = self
-            .early
-            .iter()
-            .filter(|credit| {
-                credit.port() == u32::from(hop.port)
-                    && credit.payload() >> CREDIT_VC_SHIFT == u32::from(hop.vc)
-                    && credit.offset() >= self.offset
-            })
-            .map(|credit| credit_size::<P>(credit.payload()))
-            .sum();
-        rooms.channels[channel].credits - to_come
+        let channel = (usize::from(port) << rooms.channel_shift) + usize::from(lane);
+        rooms.channels[channel].credits
+            - to_come::<P>(self.early, self.offset, u32::from(port), lane)
     }
 
-    /// Bytes that packets which have decided for a hop will take and have not taken yet.
+    /// Bytes that packets which have decided for a lane will take of its credits and have not yet.
     #[inline(always)]
-    fn promised(&self, hop: Hop) -> u32 {
+    fn promised(&self, port: u16, lane: u8) -> u32 {
         let rooms = self.rooms;
-        rooms.promised[(usize::from(hop.port) << rooms.channel_shift) + usize::from(hop.vc)]
+        rooms.promised[(usize::from(port) << rooms.channel_shift) + usize::from(lane)]
     }
+}
+
+/// Bytes of credits that were taken early and are not there yet at a time in the window, for a
+/// virtual channel of a port to another router.
+#[inline(always)]
+pub(super) fn to_come<P: Probe>(early: &[PackedEvent], offset: u64, port: u32, vc: u8) -> u32 {
+    let later = early.iter().filter(|credit| {
+        credit.port() == port
+            && credit.payload() >> CREDIT_VC_SHIFT == u32::from(vc)
+            && credit.offset() >= offset
+    });
+    later.map(|credit| credit_size::<P>(credit.payload())).sum()
 }
 
 impl Rooms<'static> {
@@ -65,6 +81,8 @@ impl Rooms<'static> {
         classes: &[],
         channels: &[],
         promised: &[],
+        lanes: Lanes::ONE,
+        waiting: Waiting::Promised,
         channel_shift: 0,
         packet: 0,
     };
@@ -105,13 +123,26 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
     }
     #[inline(always)]
     fn has_room(&mut self, hop: Hop) -> bool {
-        self.credits(hop).saturating_sub(self.promised(hop)) >= self.rooms.packet
+        self.rooms.lanes.of(hop.vc).any(|lane| {
+            let credits = self.credits(hop.port, lane);
+            credits.saturating_sub(self.promised(hop.port, lane)) >= self.rooms.packet
+        })
     }
     #[inline(always)]
     fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
         let class = self.ports[usize::from(hop.port)].class;
-        let taken = self.rooms.classes[usize::from(class)].buffer - self.credits(hop);
-        u64::from(taken) + u64::from(self.promised(hop))
+        let buffer = self.rooms.classes[usize::from(class)].buffer;
+        let occupancy = |lane| {
+            let waiting = match self.rooms.waiting {
+                Waiting::Promised => self.promised(hop.port, lane),
+                Waiting::Buffered(crossbar, first_port) => {
+                    crossbar.queued(first_port + usize::from(hop.port), lane)
+                }
+                Waiting::Nothing => 0,
+            };
+            u64::from(buffer - self.credits(hop.port, lane)) + u64::from(waiting)
+        };
+        self.rooms.lanes.of(hop.vc).map(occupancy).sum()
     }
     #[inline(always)]
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
@@ -164,6 +195,7 @@ impl<P: Probe> View<'_, P> {
         self.source = packet.source;
         let injected = packet.routers == 1;
         let hop = routing.next_hop(self, RouterId(at), injected, &mut packet.route);
+        packet.route.vc = hop.vc;
         packet.out_vc = hop.vc;
         packet.out_port = hop.port;
     }

@@ -330,8 +330,8 @@ impl AtRouter<'_, '_> {
         } = route;
         let topology = &self.shared.topology;
         ensure(
-            usize::from(*vc) < self.shared.vcs,
-            "the channel of a packet",
+            *vc < self.shared.lanes.channels(),
+            "the channel of a packet's route",
         )?;
         let router = (*destination_router as usize) < topology.routers();
         ensure(router, "the destination of a packet")?;
@@ -382,6 +382,7 @@ impl AtRouter<'_, '_> {
             job,
             routers,
             upstream_class,
+            lane,
             out_vc,
             bare,
         } = packet;
@@ -398,6 +399,7 @@ impl AtRouter<'_, '_> {
         let there = (*source as usize) < shared.topology.nodes();
         ensure(there, "the node that sent a packet")?;
         let vcs = shared.vcs;
+        ensure(usize::from(*lane) < vcs, "the channel of a packet")?;
         ensure(usize::from(*out_vc) < vcs, "the next channel of a packet")?;
         ensure(*bare == contents.is_none(), "the message of a packet")?;
         ensure(!bare || open, "a packet without a message")?;
@@ -430,7 +432,7 @@ impl AtRouter<'_, '_> {
             }
             Held::Input(input, vc) => {
                 self.upstream(input, packet)?;
-                ensure(usize::from(route.vc) == vc, "the channel of a packet")?;
+                ensure(usize::from(*lane) == vc, "the channel of a packet")?;
                 usize::from(*out_port)
             }
             Held::Output(port, vc) => {
@@ -549,11 +551,19 @@ impl AtRouter<'_, '_> {
         time_or_never(*wake_at, "when a node wakes")?;
         self.link(link)?;
         let class = &self.shared.classes[self.class(place.terminal)];
-        ensure(*credits <= class.buffer, "the credits of a node's link")?;
-        let sent = class.buffer - credits;
+        ensure(
+            credits.len() == self.shared.vcs,
+            "the channels of a node's link",
+        )?;
+        let fits = credits.iter().all(|credits| *credits <= class.buffer);
+        ensure(fits, "the credits of a node's link")?;
+        let sent: u64 = credits
+            .iter()
+            .map(|credits| u64::from(class.buffer - credits))
+            .sum();
         let empty = link.waiting == 0 && link.queued == 0;
         ensure(
-            empty && link.downstream == sent,
+            empty && u64::from(link.downstream) == sent,
             "the bytes behind a node's link",
         )?;
         for message in outgoing {
