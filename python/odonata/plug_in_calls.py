@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import operator
+import reprlib
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from odonata.errors import PlugInError, ScenarioError
-from odonata.output import write_file
+from odonata.output import create
 from odonata.plug_in_forms import MARK
 from odonata.plug_ins import PlugIn, find
 from odonata.units import Duration, Size
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 #: Ranks of a job whose pattern is a plug-in, at most: it gives a rate for every two of them.
 MOST_RANKS = 4096
+#: Steps of all ranks of an application that is a plug-in, at most; those of a list count each.
+MOST_STEPS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -180,19 +184,52 @@ class Receive:
     tag: int = 0
 
 
+def _array(plug_in: PlugIn, given: Any, most: int, allowed: str) -> NDArray[Any]:
+    """Numbers that a plug-in gave, or lists of them; what is there already is not copied.
+
+    No list is taken beyond `most` items: it may have no end.
+
+    Raises:
+        PlugInError: If a list is longer, or no array comes of it.
+    """
+
+    def plain(value: Any, depth: int) -> Any:
+        if isinstance(value, np.generic):
+            return value
+        if hasattr(value, "__array__"):
+            array = np.asarray(value)
+            if array.size > most**depth:
+                shown = f"an array of {array.dtype} of shape {array.shape}"
+                raise plug_in.error(f"it returned {shown}; allowed: {allowed}")
+            return array
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            return value
+        if not depth:
+            raise plug_in.error(f"it returned lists in lists of lists; allowed: {allowed}")
+        listed = isinstance(value, (list, tuple)) and len(value) <= most
+        if listed and {*map(type, value)} <= {int, float, bool}:
+            return value
+        return [plain(one, depth - 1) for one in plug_in.items(value, most, allowed)]
+
+    try:
+        return np.asarray(plain(given, 2))
+    except (ValueError, OverflowError) as error:  # lists of different lengths
+        if isinstance(error, PlugInError):
+            raise
+        raise plug_in.error(f"it returned {reprlib.repr(given)}; allowed: {allowed}") from None
+
+
 def integers(plug_in: PlugIn, given: Any, count: int, what: str) -> NDArray[np.int64]:
     """A list of whole numbers that a plug-in gave.
 
     Raises:
         PlugInError: If it is none, or of another length.
     """
-    try:
-        found = np.asarray(given)
-    except ValueError:  # lists of different lengths
-        raise plug_in.error(f"it returned {given!r}; allowed: a list of {count} {what}") from None
+    allowed = f"a list of {count} {what}"
+    found = _array(plug_in, given, count, allowed)
     if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
         shown = f"an array of {found.dtype} of shape {found.shape}"
-        raise plug_in.error(f"it returned {shown}; allowed: a list of {count} {what}")
+        raise plug_in.error(f"it returned {shown}; allowed: {allowed}")
     if len(found) != count:
         raise plug_in.error(f"it returned {len(found)} numbers; allowed: {count} {what}")
     return found.astype(np.int64)
@@ -247,25 +284,25 @@ def rates(plug_in: PlugIn, call: PatternCall) -> NDArray[np.float64]:
     ranks = call.ranks
     if ranks > MOST_RANKS:
         raise plug_in.error(f"the job has {ranks} ranks; allowed: at most {MOST_RANKS}")
-    given = plug_in.call(call)
+    allowed = f"({ranks},) for destinations, ({ranks}, {ranks}) for rates"
+    given = _array(plug_in, plug_in.call(call), ranks, f"an array of shape {allowed}")
     found = np.zeros((ranks, ranks))
-    if np.ndim(given) == 1:
+    if given.ndim == 1:
         to = integers(plug_in, given, ranks, "destinations")
         outside = to[(to < 0) | (to >= ranks)]
         if len(outside):
-            allowed = f"ranks from 0 to {ranks - 1}"
-            raise plug_in.error(f"it returned the destination {outside[0]}; allowed: {allowed}")
+            destinations = f"ranks from 0 to {ranks - 1}"
+            raise plug_in.error(
+                f"it returned the destination {outside[0]}; allowed: {destinations}"
+            )
         found[np.arange(ranks), to] = 1.0
     else:
+        if given.shape != found.shape:
+            raise plug_in.error(f"it returned an array of shape {given.shape}; allowed: {allowed}")
         try:
-            found = np.array(given, dtype=np.float64)
-        except (TypeError, ValueError):
+            found[:] = given
+        except (TypeError, ValueError, OverflowError):
             raise plug_in.error("it returned no numbers; allowed: a matrix of rates") from None
-        if found.shape != (ranks, ranks):
-            raise plug_in.error(
-                f"it returned an array of shape {found.shape}; allowed: ({ranks},) for "
-                f"destinations, ({ranks}, {ranks}) for rates"
-            )
         if not np.isfinite(found).all() or (found < 0).any():
             raise plug_in.error("it returned a rate that is negative or no number")
     np.fill_diagonal(found, 0.0)
@@ -281,15 +318,14 @@ def priorities(plug_in: PlugIn, call: OrderCall) -> list[float]:
         PlugInError: If it fails or gives something else.
     """
     count = call.jobs.num_rows
+    allowed = f"({count},), one for each job of the log"
+    given = _array(plug_in, plug_in.call(call), count, f"an array of shape {allowed}")
+    if given.shape != (count,):
+        raise plug_in.error(f"it returned an array of shape {given.shape}; allowed: {allowed}")
     try:
-        found = np.array(plug_in.call(call), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, PlugInError):
-            raise
+        found = given.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
         raise plug_in.error("it returned no numbers; allowed: a priority for each job") from None
-    if found.shape != (count,):
-        allowed = f"({count},), one for each job of the log"
-        raise plug_in.error(f"it returned an array of shape {found.shape}; allowed: {allowed}")
     if not np.isfinite(found).all():
         job = int(np.argmin(np.isfinite(found)))
         raise plug_in.error(f"it gave job {job} the priority {found[job]}; allowed: finite numbers")
@@ -307,35 +343,47 @@ def measured(plug_in: PlugIn, result: Any) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, (int, float, np.number)):
-        raise plug_in.error(f"it returned {found!r}; allowed: a number, or None for no value")
-    return float(found)
+        shown = reprlib.repr(found)
+        raise plug_in.error(f"it returned {shown}; allowed: a number, or None for no value")
+    try:
+        return float(found)
+    except OverflowError:
+        raise plug_in.error("it returned a whole number beyond 1.8e308") from None
 
 
-def goal(plug_in: PlugIn, call: ApplicationCall) -> str:
-    """What an application's ranks do, as a schedule in GOAL.
+def goal(plug_in: PlugIn, call: ApplicationCall) -> Iterator[str]:
+    """What an application's ranks do, as the lines of a schedule in GOAL.
 
     Raises:
         PlugInError: If it fails or gives something else.
     """
-    programs = plug_in.call(call)
-    try:
-        programs = [list(program) for program in programs]
-    except TypeError:
-        raise plug_in.error("it returned no lists; allowed: a list of steps per rank") from None
-    if len(programs) != call.ranks:
-        allowed = f"{call.ranks}, one for each rank"
-        raise plug_in.error(f"it returned {len(programs)} lists of steps; allowed: {allowed}")
-    lines = [f"num_ranks {call.ranks}"]
+    allowed = f"{call.ranks}, one for each rank"
+    yield f"num_ranks {call.ranks}"
+    left, rank = MOST_STEPS, -1
+    programs = plug_in.items(plug_in.call(call), call.ranks, "a list of steps per rank")
     for rank, program in enumerate(programs):
-        lines += ["", f"rank {rank} {{", *_rank(plug_in, call, rank, program), "}"]
-    return "\n".join(lines) + "\n"
+        yield from ("", f"rank {rank} {{")
+        left = yield from _rank(plug_in, call, rank, program, left)
+        yield "}"
+    if rank + 1 != call.ranks:
+        raise plug_in.error(f"it returned {rank + 1} lists of steps; allowed: {allowed}")
 
 
-def _rank(plug_in: PlugIn, call: ApplicationCall, rank: int, program: list[Any]) -> Iterator[str]:
-    """The lines of one rank. What goes on side by side is joined by computing for no time."""
-    number, last = 0, ""
-    for position, step in enumerate(program):
+def _rank(
+    plug_in: PlugIn, call: ApplicationCall, rank: int, program: Any, most: int
+) -> Generator[str, None, int]:
+    """The lines of one rank. What goes on side by side is joined by computing for no time.
+
+    Returns:
+        How many of the `most` steps are left.
+    """
+    number, last, left = 0, "", most
+    allowed = f"a list of steps per rank, and {MOST_STEPS:,} steps of all ranks"
+    for position, step in enumerate(plug_in.items(program, most, allowed)):
         together = step if isinstance(step, (list, tuple)) else [step]
+        left -= max(len(together), 1)
+        if left < 0:
+            raise plug_in.error(f"it returned more than {MOST_STEPS:,} steps; allowed: {allowed}")
         where = f"step {position} of rank {rank}"
         names = []
         for operation in together:
@@ -354,6 +402,7 @@ def _rank(plug_in: PlugIn, call: ApplicationCall, rank: int, program: list[Any])
             yield from (f"{last} requires {name}" for name in names)
     if not number:
         yield "l0: calc 0"
+    return left
 
 
 def _operation(
@@ -366,23 +415,25 @@ def _operation(
                 raise plug_in.error(f"{where} computes for {time}; allowed: whole nanoseconds")
             return f"calc {time // 1000}"
         if isinstance(operation, (Send, Receive)):
-            size = Size(operation.size)
+            size, tag = Size(operation.size), operator.index(operation.tag)
             is_send = isinstance(operation, Send)
-            other = operation.to if isinstance(operation, Send) else operation.source
+            other = operator.index(
+                operation.to if isinstance(operation, Send) else operation.source
+            )
             if not 0 <= other < call.ranks or other == rank:
                 allowed = f"another rank from 0 to {call.ranks - 1}"
                 raise plug_in.error(f"{where} names the rank {other}; allowed: {allowed}")
-            if size < 1 or operation.tag < 0:
-                message = f"{where} has {size} and the tag {operation.tag}"
+            if size < 1 or tag < 0:
+                message = f"{where} has {size} and the tag {tag}"
                 raise plug_in.error(f"{message}; allowed: at least 1 B, tags from 0")
             verb = f"send {int(size)}b to" if is_send else f"recv {int(size)}b from"
-            return f"{verb} {other} tag {operation.tag}"
-    except ValueError as error:
+            return f"{verb} {other} tag {tag}"
+    except (TypeError, ValueError, OverflowError) as error:
         if isinstance(error, PlugInError):
             raise
         raise plug_in.error(f"{where}: {error}") from None
     allowed = "Compute, Send, Receive, or a list of them"
-    raise plug_in.error(f"{where} is {operation!r}; allowed: {allowed}")
+    raise plug_in.error(f"{where} is {reprlib.repr(operation)}; allowed: {allowed}")
 
 
 # --- Scenarios ----------------------------------------------------------------------------
@@ -453,9 +504,8 @@ class _Resolver:
         if MARK in load.get("traffic", {}).get("pattern", {}):
             self.key = "traffic.pattern"
             plug_in, more = self._call(load["traffic"]["pattern"])
-            file = self._write(
-                "rates.txt", _matrix_text(rates(plug_in, PatternCall(**common, **more)))
-            )
+            of_pairs = rates(plug_in, PatternCall(**common, **more))
+            file = self._write("rates.txt", _matrix_lines(of_pairs))
             pattern = {"name": "matrix", "file": file, "between": "ranks"}
             job["load"] = {"traffic": {**load["traffic"], "pattern": pattern}}
         if MARK in load.get("motif", {}).get("kind", {}):
@@ -517,10 +567,11 @@ class _Resolver:
         found: Mapping[str, Any] = _ask(_engine.place, {**self._form, "jobs": jobs})
         return found
 
-    def _write(self, name: str, text: str) -> str:
-        file = self._directory / f"job{self._position}-{name}"
-        write_file(file, text)
-        return str(file)
+    def _write(self, name: str, lines: Iterable[str]) -> str:
+        path = self._directory / f"job{self._position}-{name}"
+        with create(path, "w") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return str(path)
 
 
 def _ask(function: Any, form: Mapping[str, Any]) -> Any:
@@ -536,9 +587,12 @@ def _ask(function: Any, form: Mapping[str, Any]) -> Any:
         raise ScenarioError([Problem(*error.args)]) from None
 
 
-def _matrix_text(found: NDArray[np.float64]) -> str:
+def _matrix_lines(found: NDArray[np.float64]) -> Iterator[str]:
     """A matrix as a list of its entries, whole numbers in the same proportions."""
     whole = np.rint(found / found.max() * 1e12).astype(np.int64)
     rows, columns = np.nonzero(whole)
-    entries = zip(rows.tolist(), columns.tolist(), whole[rows, columns].tolist(), strict=True)
-    return "src,dst,bytes\n" + "".join(f"{row},{to},{rate}\n" for row, to, rate in entries)
+    yield "src,dst,bytes"
+    for row, to, rate in zip(
+        rows.tolist(), columns.tolist(), whole[rows, columns].tolist(), strict=True
+    ):
+        yield f"{row},{to},{rate}"

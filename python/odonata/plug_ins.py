@@ -19,8 +19,9 @@ import functools
 import hashlib
 import importlib
 import inspect
+import reprlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -72,9 +73,37 @@ class PlugIn:
         except PlugInError:
             raise
         except Exception as error:
-            place = _last_line(error, self.function)
-            message = f"{type(error).__name__}: {error}{place}"
-            raise self.error(f"it failed: {message}") from error
+            raise self._failed(error) from error
+
+    def items(self, given: Any, most: int, allowed: str) -> Iterator[Any]:
+        """The items of a list that it gave, which it may compute only now, without end.
+
+        Args:
+            given: The list.
+            most: So many items, at most.
+            allowed: What the list should be, for people.
+
+        Raises:
+            PlugInError: If it is none, has more items, or the plug-in fails on the way.
+        """
+        listed: Any = None if isinstance(given, (str, bytes, Mapping, Set)) else given
+        try:
+            items = iter(listed)
+        except TypeError:
+            raise self.error(f"it returned {reprlib.repr(given)}; allowed: {allowed}") from None
+        try:
+            for number, item in enumerate(items):
+                if number == most:
+                    raise self.error(f"it returned more than {most:,} items; allowed: {allowed}")
+                yield item
+        except PlugInError:
+            raise
+        except Exception as error:
+            raise self._failed(error) from error
+
+    def _failed(self, error: Exception) -> PlugInError:
+        place = _last_line(error, self.function)
+        return self.error(f"it failed: {type(error).__name__}: {error}{place}")
 
     def error(self, message: str) -> PlugInError:
         """The error that says something of it."""

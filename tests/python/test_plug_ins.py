@@ -1,5 +1,6 @@
 """Functions of others: found, named like ours, part of what a scenario is known by, checked."""
 
+import itertools
 import json
 import os
 import re
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 
@@ -19,7 +22,7 @@ from odonata import Scenario, ScenarioError, plug_ins
 from odonata.cli.commands import odonata as command
 from odonata.errors import PlugInError
 from odonata.files import fingerprint_of
-from odonata.plug_in_calls import Compute, Receive, Send, resolved
+from odonata.plug_in_calls import Compute, OrderCall, Receive, Send, measured, priorities, resolved
 from odonata.schema import scenario_schema
 from odonata.study.dataset import read_dataset
 from odonata.study.file import StudyFile
@@ -220,6 +223,15 @@ def test_random_numbers_follow_the_seed(registered: Any) -> None:
         ("nodes", "allowed: a list of 8 free nodes"),
         (None, "allowed: a list of 8 free nodes"),
         ([0.5] * 8, "an array of float64"),
+        # What has no end, or a billion items, is taken no further than there are nodes.
+        (itertools.count(), "returned more than 8 items; allowed: a list of 8 free nodes"),
+        (range(10**9), "returned more than 8 items"),
+        ([range(10**9)], "returned more than 8 items"),
+        ([[[range(10**9)]]], "lists in lists of lists"),
+        (np.broadcast_to(0, 10**12), "an array of int64 of shape (1000000000000,)"),
+        ([10**400] * 8, "an array of object"),
+        ({0, 1, 2, 3, 4, 5, 6, 7}, "allowed: a list of 8 free nodes"),
+        ((1 // (3 - node) for node in range(8)), "it failed: ZeroDivisionError"),
     ],
 )
 def test_a_placement_that_makes_no_sense_is_told(
@@ -250,11 +262,28 @@ def test_a_placement_that_makes_no_sense_is_told(
         ("application", [[[Send(1, "3 parsec")]]] * 8, 'found unit "parsec"'),
         ("application", [["send"]] * 8, "allowed: Compute, Send, Receive, or a list of them"),
         ("application", 3, "allowed: a list of steps per rank"),
+        ("mapping", itertools.repeat(0), "returned more than 8 items"),
+        ("pattern", itertools.repeat([0.0]), "returned more than 8 items; allowed: an array of"),
+        ("pattern", [itertools.repeat(0.0)] * 8, "returned more than 8 items"),
+        ("pattern", [[10**400] * 8] * 8, "returned no numbers"),
+        ("application", itertools.repeat([]), "returned more than 8 items"),
+        ("application", [itertools.repeat(Compute("1 ns"))] * 8, "more than 1,000 items"),
+        ("application", [[Compute("1 ns")] * 600] * 8, "more than 400 items"),
+        ("application", [[[Compute("1 ns")] * 1001]] * 8, "more than 1,000 steps"),
+        ("application", [itertools.repeat([])] * 8, "more than 1,000 items"),
+        ("application", [[Send("one", 8)]] * 8, "step 0 of rank 0: 'str' object"),
+        ("application", [[Send(1.5, 8)]] * 8, "step 0 of rank 0: 'float' object"),
     ],
 )
 def test_others_that_make_no_sense_are_told(
-    registered: Any, kind: plug_ins.Kind, returned: Any, message: str
+    registered: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: plug_ins.Kind,
+    returned: Any,
+    message: str,
 ) -> None:
+    # That so many steps are refused does not depend on how many there may be.
+    monkeypatch.setattr("odonata.plug_in_calls.MOST_STEPS", 1_000)
     registered(kind, lambda job: returned)
     traffic = {"pattern": "mine", "load": 0.1, "message": "1 KiB", "messages": 1}
     job: dict[str, Any] = {
@@ -266,6 +295,28 @@ def test_others_that_make_no_sense_are_told(
         odonata.run(Scenario.from_dict({"network": NETWORK, "job": [{"nodes": 8, **job}]}))
     place = {"mapping": "mapping", "pattern": "traffic.pattern", "application": "motif.kind"}
     assert error.value.path == f"job[0].{place[kind]}"
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "returned", "message"),
+    [
+        ("order", range(10**9), "returned more than 2 items; allowed: an array of shape (2,)"),
+        ("order", [10**400] * 2, "returned no numbers; allowed: a priority for each job"),
+        ("measure", 10**400, "a whole number beyond 1.8e308"),
+        ("measure", [0] * 10**6, "returned [0, 0, 0, 0, 0, 0, ...]; allowed: a number"),
+    ],
+)
+def test_orders_and_measures_that_make_no_sense_are_told(
+    kind: plug_ins.Kind, returned: Any, message: str
+) -> None:
+    mine = plug_ins.PlugIn(kind, "mine", lambda job: returned, "of a test")
+    with pytest.raises(PlugInError) as error:
+        if kind == "measure":
+            measured(mine, None)
+        else:
+            jobs = pa.table({"id": ["1", "2"]})
+            priorities(mine, OrderCall(jobs, 8, np.random.default_rng(1)))
     assert message in str(error.value)
 
 
