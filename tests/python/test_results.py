@@ -164,7 +164,7 @@ def test_a_failing_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     def full_disk(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("odonata.results.pq.write_table", full_disk)
+    monkeypatch.setattr("pyarrow.parquet.write_table", full_disk)
     with pytest.raises(OutputError, match="no space left on device"):
         result.save(tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
@@ -176,15 +176,16 @@ def test_a_killed_save_leaves_no_half_directory(tmp_path: Path, after_tables: in
         import os, signal, sys
         sys.path.insert(0, {str(Path(__file__).parent)!r})
         from synthetic import engine_result
+        import pyarrow.parquet as pq
         from odonata import results
-        write, written = results.pq.write_table, 0
+        write, written = pq.write_table, 0
         def dying_write(*arguments, **options):
             global written
             if written == {after_tables}:
                 os.kill(os.getpid(), signal.SIGKILL)
             write(*arguments, **options)
             written += 1
-        results.pq.write_table = dying_write
+        pq.write_table = dying_write
         results.Result.from_engine(engine_result()).save({str(tmp_path / "out")!r})
     """
     code = subprocess.run(
