@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from generators.scenario_examples import EXAMPLES
 from odonata.schema import scenario_schema
 from odonata.units import Rate
 
 Schema = Mapping[str, Any]
 
+#: What a row says of its key at most, and what a cell holds at most, in characters.
+LONGEST_LINE = 200
+LONGEST_CELL = 300
 #: Keys by which a table says what it is.
 CHOOSERS = ("family", "kind", "pattern", "level")
 
@@ -115,7 +120,7 @@ def scenario_page(root: Path) -> str:
     page.definition(
         "OpticalLayer",
         "###",
-        "`[network.optical]` with `family` = `fat-tree`; see [steering](bandwidth-steering.md)",
+        "`[network.optical]` with `family` = `fat-tree`; see [steering](optical-switches.md#steered-fat-trees)",
     )
     page.links(network)
     page.definition(
@@ -186,7 +191,7 @@ def scenario_page(root: Path) -> str:
     page.definition(
         "MultifactorTable", "###", '`[schedule.multifactor]` with `order = "multifactor"`'
     )
-    page.definition("Grap", "###", "`[schedule.grap]`; see [GRAP](grap.md)")
+    page.definition("Grap", "###", "`[schedule.grap]`; see [GRAP](optical-switches.md#grap)")
     page.choice(
         "### Network of a schedule",
         "`[schedule.network]`: what slows jobs down or makes them faster; see [scheduling]"
@@ -220,6 +225,7 @@ class _Page:
             f"{where}. {_first_paragraph(definition)}",
             definition["properties"],
             definition.get("required", ()),
+            EXAMPLES.get(name, ""),
         )
 
     def inner(self, name: str, key: str) -> Schema:
@@ -243,7 +249,8 @@ class _Page:
         shared = {
             key: property_
             for key, property_ in kinds[0]["properties"].items()
-            if sum(kind["properties"].get(key) == property_ for kind in kinds) > len(kinds) / 2
+            if sum(self._same(kind["properties"].get(key), property_) for kind in kinds)
+            > len(kinds) / 2
         }
         required = [
             key for key in shared if sum(key in kind["required"] for kind in kinds) > len(kinds) / 2
@@ -258,11 +265,14 @@ class _Page:
             own = {
                 key: property_
                 for key, property_ in kind["properties"].items()
-                if shared.get(key) != property_
+                if not self._same(shared.get(key), property_)
             }
             # What says the kind stands in the heading, unless one table serves for many.
             chooser = next(key for key in CHOOSERS if key in own)
             constants = _constants(own[chooser])
+            of_traffic = "traffic " if word == "Traffic" else ""
+            named = (EXAMPLES.get(f"{of_traffic}{constant}") for constant in constants)
+            example = next((text for text in named if text), "")
             if not constants:
                 title = f"`{chooser}` = the name of a plug-in"
             elif len(constants) == 1:
@@ -272,7 +282,18 @@ class _Page:
                 title = f"`{chooser}` = " + " or ".join(f'`"{c}"`' for c in constants)
             else:
                 title = "simple patterns"
-            self.table(f"#### {word}: {title}", _first_paragraph(kind), own, kind["required"])
+            text = _first_paragraph(kind)
+            self.table(f"#### {word}: {title}", text, own, kind["required"], example)
+
+    def _same(self, one: Schema | None, other: Schema) -> bool:
+        """Whether a page says the same of two keys: tables of link classes have one section."""
+        return one is not None and (
+            one == other
+            or ("$ref" in one and "$ref" in other and self._said(one) == self._said(other))
+        )
+
+    def _said(self, value: Schema) -> tuple[list[str], str]:
+        return list(self._kinds(value)), str(value.get("description"))
 
     def links(self, network: Schema) -> None:
         """Adds the link classes of all families of networks."""
@@ -303,22 +324,37 @@ class _Page:
         self.table("", "", keys, ())
 
     def table(
-        self, heading: str, text: str, properties: Mapping[str, Schema], required: Collection[str]
+        self,
+        heading: str,
+        text: str,
+        properties: Mapping[str, Schema],
+        required: Collection[str],
+        example: str = "",
     ) -> None:
-        """Adds a heading, a text and one row per key, those that must be given first."""
+        """Adds a heading, a text, an example and one row per key, those that must be given first.
+
+        A row says in one line what the key does; what else there is to say of it follows the table.
+        """
         self._parts += [f"{part}\n" for part in (heading, text) if part]
+        if example:
+            self._parts.append(f"```toml\n{example}```\n")
         if not properties:
             return
         self._parts.append("| key | value | default | meaning |\n|---|---|---|---|")
+        more = []
         for key in sorted(properties, key=lambda key: (key not in CHOOSERS, key not in required)):
             value = properties[key]
             shown = f"**`{key}`**" if key in required else f"`{key}`"
-            meaning = value.get("description") or _first_paragraph(self._resolved(value))
+            line, rest = _lead(value.get("description") or _first_paragraph(self._resolved(value)))
             kinds = " or ".join(dict.fromkeys(self._kinds(value)))
-            self._parts.append(
-                f"| {shown} | {_cell(kinds)} | {_default(value)} | {_cell(meaning)} |"
-            )
-        self._parts.append("")
+            if len(kinds) > LONGEST_CELL:
+                kinds, rest = "see below", f"One of {kinds}. {rest}"
+            if rest:
+                more.append(
+                    f"- **`{key}`**:{rest}" if rest.startswith("\n") else f"- **`{key}`**: {rest}"
+                )
+            self._parts.append(f"| {shown} | {_cell(kinds)} | {_default(value)} | {_cell(line)} |")
+        self._parts += ["", *more, ""] if more else [""]
 
     def finish(self) -> str:
         """The whole page.
@@ -360,6 +396,29 @@ class _Page:
             yield from self._kinds(value["additionalProperties"])
         else:
             yield _plain(value)
+
+
+def _lead(text: str) -> tuple[str, str]:
+    """What a text says in one line, and the rest of it."""
+    text = text.replace("\n", " ")
+    if len(text) <= LONGEST_LINE:
+        return text, ""
+    if text.startswith("`"):  # What each value means.
+        values = re.split(r"; (?=`)", text.removesuffix("."))
+        return "One of the values below.", "".join(f"\n  - {value}" for value in values)
+    # At the end of the first sentence; where that is too long, at a colon or semicolon.
+    sentence = _end(r"(?<!et al)\. ", text)
+    ends = [sentence, _end(r": ", text), _end(r"; ", text)]
+    near = [end for end in ends if end <= LONGEST_LINE and not text[:end].startswith("With `")]
+    end = near[0] if near else min(sentence, ends[2])
+    line = text[:end].rstrip(" :;")
+    rest = text[end:].strip()
+    return line if line.endswith(".") else f"{line}.", rest[:1].upper() + rest[1:]
+
+
+def _end(pattern: str, text: str) -> int:
+    """Behind the first place of a pattern; the end of the text where there is none."""
+    return next((found.end() for found in re.finditer(pattern, text)), len(text))
 
 
 def _first_paragraph(definition: Schema) -> str:

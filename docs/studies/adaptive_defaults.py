@@ -1,4 +1,4 @@
-"""The tables of ``docs/adaptive-routing.md``: adaptive algorithms with their default settings.
+"""The tables of ``docs/study-adaptive-routing.md``: adaptive algorithms by default.
 
     .venv/bin/python docs/studies/adaptive_defaults.py             # a minute; the table of one seed
     .venv/bin/python docs/studies/adaptive_defaults.py ugal-l par  # these columns only
@@ -23,7 +23,7 @@ from marked import markdown, with_tables
 import odonata
 from odonata.study.intervals import interval
 
-PAGE = Path(__file__).resolve().parents[1] / "adaptive-routing.md"
+PAGE = Path(__file__).resolve().parents[1] / "study-adaptive-routing.md"
 
 #: All links alike, as in the literature.
 ALIKE = {

@@ -1,4 +1,4 @@
-"""Waits of KTH SP2, recorded and simulated: the figure of docs/scheduling.md.
+"""Waits of KTH SP2, recorded and simulated: the figure of docs/study-schedules.md.
 
     .venv/bin/python docs/studies/kth_sp2_waits.py    # seconds; needs ../shared/data
 

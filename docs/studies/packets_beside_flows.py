@@ -1,4 +1,4 @@
-"""Schedules with packets in the loop beside schedules with flows, for docs/scheduling.md.
+"""Schedules with packets in the loop beside schedules with flows, for docs/study-schedules.md.
 
     .venv/bin/python docs/studies/packets_beside_flows.py       # minutes
 
@@ -80,7 +80,7 @@ def main() -> None:
         *("run times, packets by latency", "mean wait, flows", "mean wait, packets"),
         "CPU time, packets",
     ]
-    page = DOCS / "scheduling.md"
+    page = DOCS / "study-schedules.md"
     tables = {"packets": markdown(header, rows, labels=3)}
     page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
 

@@ -77,7 +77,7 @@ class PlacementTable(Table):
     3-8"`. Not with `grap`."""
     mode: names.GrapMode | None = None
     """With `policy = "grap"`: how the nodes of a job larger than a group are spread
-    ([GRAP](grap.md)). Default: `adaptive`."""
+    ([GRAP](optical-switches.md#grap)). Default: `adaptive`."""
     group_count: Count | None = None
     """With `mode = "custom-balance"`: number of groups."""
     nodes_per_group: Annotated[list[Count], Field(min_length=1)] | None = None
@@ -149,7 +149,7 @@ class Job(Table):
     placement: Placement = "contiguous"
     """Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
     each group in turn (`spread`), one node of each router in turn (`even`), whole groups
-    that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
+    that it shares with no other job (`isolated`), those that [GRAP](optical-switches.md#grap) chooses
     (`grap`), random nodes (`random-node`), all nodes of random routers or groups
     (`random-router`, `random-group`), or the nodes of a list or of a text such as `"0,
     3-8"`. `level-spread` (Zhang et al. 2018) takes the emptiest router that can hold the

@@ -4,7 +4,7 @@ A page of the repository links to files as they lie there; on the site some lie 
 no pages. What is linked comes along, links are written anew, and headings get the anchors that
 they have in the repository's viewers, so that the site's generator needs to know nothing of it:
 
-* ``README.md`` is the start page; what is in ``docs/`` lies at the top, all else as it does here.
+* ``docs/README.md`` is the start page; what is in ``docs/`` lies at the top, all else as here.
 * Notebooks are run, and become pages with what they print.
 * Linked sources become pages below ``source/``, directories lists of such; tables and pictures are
   copied.
@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Where the walk along links starts, beside all pages of docs/ and all notebooks.
-STARTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+STARTS = ("docs/README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 #: What the site's generator is given beside the pages.
 WITH = ("style.css",)
 #: Copied as they are.
@@ -51,7 +51,7 @@ HEADING = re.compile(r"^(#{1,6}) +(.*?) *#*$")
 def site_path(path: PurePosixPath, root: Path = ROOT) -> PurePosixPath:
     """Where a file of the repository lies on the site, as the generator's input."""
     name = path.as_posix()
-    if name == "README.md":
+    if name == "docs/README.md":
         return PurePosixPath("index.md")
     if path.suffix == ".ipynb":
         return path.with_suffix(".md")

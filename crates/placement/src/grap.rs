@@ -5,7 +5,7 @@
 //!
 //! [`choose_groups`] is the decision itself, from the state of the groups alone;
 //! [`GrapState`] keeps the state of a machine's nodes and groups, finds nodes, and
-//! checks the policy's rules at every claim. `docs/grap.md` says how the slips of the
+//! checks the policy's rules at every claim. `docs/optical-switches.md#grap` says how the slips of the
 //! paper's pseudo-code are resolved.
 
 mod state;

@@ -129,7 +129,7 @@ class Comparison:
 
     Attributes:
         results: The results that are compared.
-        table: One row per figure and result; see ``docs/comparing.md``.
+        table: One row per figure and result; see ``docs/looking-at-results.md#compare``.
         settings: Keys of the scenarios that differ, with the value of each result.
         left_out: Jobs and link classes that not all results have.
     """

@@ -27,7 +27,7 @@ table! {
         start_ps: u64 = 0,
         /// Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
         /// each group in turn (`spread`), one node of each router in turn (`even`), whole groups
-        /// that it shares with no other job (`isolated`), those that [GRAP](grap.md) chooses
+        /// that it shares with no other job (`isolated`), those that [GRAP](optical-switches.md#grap) chooses
         /// (`grap`), random nodes (`random-node`), all nodes of random routers or groups
         /// (`random-router`, `random-group`), or the nodes of a list or of a text such as `"0,
         /// 3-8"`. `level-spread` (Zhang et al. 2018) takes the emptiest router that can hold the
@@ -151,7 +151,7 @@ table! {
         /// 3-8"`. Not with `grap`.
         groups: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
         /// With `policy = "grap"`: how the nodes of a job larger than a group are spread
-        /// ([GRAP](grap.md)). Default: `adaptive`.
+        /// ([GRAP](optical-switches.md#grap)). Default: `adaptive`.
         mode: Option<GrapModeName> = None,
         /// With `mode = "custom-balance"`: number of groups.
         group_count: Option<u32> = None => Notes::COUNT,
