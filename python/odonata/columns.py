@@ -80,13 +80,19 @@ def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
     if not len(array):
         return np.empty(0, kind)
     begin, end = array.offset, array.offset + len(array)
-    present, data = array.buffers()
-    values = np.frombuffer(data, kind, end)[begin:]
+    values = np.frombuffer(array.buffers()[1], kind, end)[begin:]
     if not array.null_count:
         return values
-    bits = np.frombuffer(present, np.uint8)
-    known = np.unpackbits(bits, count=end, bitorder="little")[begin:].astype(np.bool_)
-    return np.where(known, values, kind.type(np.nan if kind.kind == "f" else -1))
+    return np.where(absent(array), kind.type(np.nan if kind.kind == "f" else -1), values)
+
+
+def absent(array: pa.Array) -> npt.NDArray[np.bool_]:
+    """Where an array has no value."""
+    if not array.null_count:
+        return np.zeros(len(array), np.bool_)
+    begin, end = array.offset, array.offset + len(array)
+    bits = np.frombuffer(array.buffers()[0], np.uint8)
+    return ~np.unpackbits(bits, count=end, bitorder="little")[begin:].astype(np.bool_)
 
 
 def labels(table: pa.Table, column: str) -> list[str]:

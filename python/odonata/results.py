@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
 from odonata.output import CHECKPOINT_FILE, Claim, warn, write_file, write_json, write_parquet
 from odonata.scenario import Scenario
+from odonata.stored import Maybe, read_keys
 from odonata.summary import LinkName, most_loaded_links, summarise, to_table
-from odonata.tables import SCHEMA_VERSION, TABLES, build_tables
+from odonata.tables import SCHEMA_VERSION, TABLES, build_tables, read_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,6 +41,18 @@ TIMING_KEYS = (
     "bytes_per_packet",
     "bytes_per_port",
 )
+
+#: What ``result.json`` says; more of it may be missing in results of before it was said.
+_META = {
+    **dict.fromkeys(("version", "title", "network", "routing"), str),
+    **dict.fromkeys(("schema", "seed", "nodes", "routers", "groups", "packet_bytes"), int),
+    **dict.fromkeys(("warmup_ps", "end_ps", "packet_hops"), int),
+    **dict.fromkeys(("created_bytes", "delivered_bytes", "backlog_bytes", "in_flight_bytes"), int),
+    "link_classes": [str],
+    **dict.fromkeys(("virtual_channels", "timeline_bin_ps"), Maybe(int)),
+    **dict.fromkeys(("warmup_found", "precision_reached"), Maybe(bool)),
+    "precision": Maybe(float),
+}
 
 
 class Result:
@@ -313,37 +325,17 @@ class Result:
                 f"{directory}: the run is not finished. Go on with it: "
                 f"odonata run SCENARIO --resume {directory}"
             )
-        try:
-            meta = read_json(directory / RESULT_FILE)
-            schema = meta.pop("schema", None)
-            if schema != SCHEMA_VERSION:
-                raise OutputError(
-                    f"{directory}: written in format {schema}; this version of Odonata reads "
-                    f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
-                )
-            tables = {
-                name: _read_table(directory / f"{name}.parquet", name)
-                for name in TABLES
-                if name != "summary"
-            }
-            timing = read_json(directory / TIMING_FILE)
-        except FileNotFoundError as error:
+        meta = read_keys(directory / RESULT_FILE, {"schema": object})
+        if meta["schema"] != SCHEMA_VERSION:
             raise OutputError(
-                f"{directory}: not a result directory: {Path(error.filename).name} is missing"
-            ) from error
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise OutputError(f"{directory}: cannot be read: {error}") from error
+                f"{directory}: written in format {meta['schema']}; this version of Odonata reads "
+                f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
+            )
+        meta = read_keys(directory / RESULT_FILE, _META)
+        del meta["schema"]
+        timing = read_keys(directory / TIMING_FILE, dict.fromkeys(TIMING_KEYS, Maybe(float)))
+        tables = read_tables(directory, meta)
         scenario = directory / SCENARIO_FILE
         return cls(
             tables, meta, timing, Scenario.from_file(scenario) if scenario.exists() else None
         )
-
-
-#: Tables of what is recorded on request, which results of before they existed lack.
-_LATER_TABLES = ("link_jobs", "link_waits", "arrivals")
-
-
-def _read_table(file: Path, name: str) -> pa.Table:
-    if name in _LATER_TABLES and not file.exists():
-        return TABLES[name].arrow_schema().empty_table()
-    return read_parquet(file)

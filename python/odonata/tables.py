@@ -8,11 +8,15 @@ Parquet files' metadata.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from odonata.columns import numbers
 from odonata.result_tables import ENGINE
+from odonata.stored import check_below, check_texts, read_table, refusal
 from odonata.table_schema import SCHEMA_VERSION, Column, TableSchema, unit_of, with_units
 
 __all__ = [
@@ -25,6 +29,7 @@ __all__ = [
     "Column",
     "TableSchema",
     "build_tables",
+    "read_tables",
     "to_markdown",
     "unit_of",
     "with_units",
@@ -75,6 +80,66 @@ def build_tables(
         meta: The run's scalars.
     """
     return {name: schema.build(arrays[name], meta) for name, schema in ENGINE_TABLES.items()}
+
+
+#: Tables of what is recorded on request, which results of before they existed lack.
+_LATER = ("link_jobs", "link_waits", "arrivals")
+#: What columns of these names number.
+_JOBS, _ROUTERS, _NODES, _GROUPS, _RANKS = "jobs", "routers", "nodes", "groups", "ranks"
+_NUMBERED: Mapping[str, str] = {
+    **dict.fromkeys(("job", "by_job"), _JOBS),
+    **dict.fromkeys(("router", "from_router", "to_router"), _ROUTERS),
+    **dict.fromkeys(("node", "from_node", "to_node", "source_node", "destination_node"), _NODES),
+    **dict.fromkeys(("group", "from_group", "to_group"), _GROUPS),
+    **dict.fromkeys(("rank", "source_rank", "destination_rank", "cause_rank"), _RANKS),
+    "link": "links",
+}
+
+
+def read_tables(directory: Path, meta: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """The tables of a result in its directory; that of the summary follows from them.
+
+    Args:
+        directory: Which.
+        meta: The run's scalars.
+
+    Raises:
+        OutputError: If one is missing, cannot be read, or is not as it was written.
+    """
+    files = {name: directory / f"{name}.parquet" for name in ENGINE_TABLES}
+    tables = {}
+    for name, schema in ENGINE_TABLES.items():
+        if name in _LATER and not files[name].exists():
+            tables[name] = schema.arrow_schema().empty_table()
+        else:
+            tables[name] = read_table(files[name], schema.arrow_schema())
+    for name, many in (("jobs", "job"), ("links", "link"), ("routers", "router")):
+        rows = numbers(tables[name], many)
+        if not np.array_equal(rows, np.arange(len(rows))):
+            raise refusal(files[name], f'column "{many}" does not number its rows')
+    links = tables["links"].num_rows
+    counts = {
+        _JOBS: tables["jobs"].num_rows,
+        "links": links,
+        _ROUTERS: tables["routers"].num_rows,
+        # Each node has a link, and each rank a row of the placement.
+        _NODES: min(meta["nodes"], links),
+        _GROUPS: min(meta["groups"], tables["routers"].num_rows),
+        _RANKS: tables["placement"].num_rows,
+    }
+    for key in (_ROUTERS, _NODES, _GROUPS):
+        if counts[key] != meta[key]:
+            raise refusal(directory / "result.json", f'key "{key}" does not fit the tables')
+    for name, schema in ENGINE_TABLES.items():
+        for column in schema.columns:
+            if column.labels is not None:
+                known = column.labels
+                texts = meta[known] if isinstance(known, str) else known
+                check_texts(files[name], tables[name], column.name, texts)
+            elif column.name in _NUMBERED:
+                what = _NUMBERED[column.name]
+                check_below(files[name], tables[name], column.name, counts[what], what)
+    return tables
 
 
 def to_markdown(schemas: Sequence[TableSchema] = tuple(TABLES.values())) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -45,9 +46,14 @@ def save(
     factor: float = 1.0,
     routing: str = "minimal",
     ci95: float = 0,
+    names: Sequence[str] = ("halo", "all-to-all"),
+    classes: Sequence[str] = ("terminal", "local", "global"),
+    p99: float = 1,
 ) -> Path:
-    """A made-up result whose latencies are multiplied by a factor."""
+    """A made-up result whose latencies are multiplied by a factor, its first p99 by another."""
     raw = engine_result(seed=seed)
+    raw["jobs"]["name"], raw["meta"]["link_classes"] = [*names], [*classes]
+    raw["jobs"]["message_latency_p99_ps"][0] *= p99
     raw["meta"]["routing"] = routing
     for name, values in raw["jobs"].items():
         if name.startswith("message_latency"):
@@ -168,21 +174,15 @@ def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
 
 def test_what_is_not_in_all_results_is_said(tmp_path: Path) -> None:
     one = save(tmp_path / "one")
-    two = save(tmp_path / "two")
-    summary = json.loads((two / "summary.json").read_text())
-    summary["jobs"][1]["name"] = "another"
-    (two / "summary.json").write_text(json.dumps(summary))
-    found = compare(one, two)
+    found = compare(one, save(tmp_path / "two", names=("halo", "another")))
     assert found.left_out == ["job all-to-all", "job another"]
     assert not rows(found, "all-to-all", "run_time_ps")
-    summary["jobs"][0]["name"] = "a third"
-    (two / "summary.json").write_text(json.dumps(summary))
-    words = [text.get_text() for text in compare(one, two).plot().axes[1].texts]
-    assert words == ["No job is in all of the results."]
-    summary["jobs"], summary["link_classes"] = [], []
-    (two / "summary.json").write_text(json.dumps(summary))
+    none = {"names": ("a third", "another")}
+    words = compare(one, save(tmp_path / "three", **none)).plot().axes[1].texts
+    assert [text.get_text() for text in words] == ["No job is in all of the results."]
+    four = save(tmp_path / "four", **none, classes=("other", "links", "here"))
     with pytest.raises(ValueError, match="without a job or link class of the same name"):
-        compare(one, two)
+        compare(one, four)
 
 
 def test_names_tell_results_apart(tmp_path: Path) -> None:
@@ -257,10 +257,8 @@ def test_the_picture_has_every_format_and_its_words_are_in_it(tmp_path: Path) ->
 
 @pytest.mark.parametrize("p99", [1, 60])
 def test_one_large_change_leaves_room_for_the_others(tmp_path: Path, p99: float) -> None:
-    one, two = save(tmp_path / "minimal"), save(tmp_path / "par", factor=1.05, routing="par")
-    summary = json.loads((two / "summary.json").read_text())
-    summary["jobs"][0]["message_latency_p99_ps"] *= p99
-    (two / "summary.json").write_text(json.dumps(summary))
+    one = save(tmp_path / "minimal")
+    two = save(tmp_path / "par", factor=1.05, routing="par", p99=p99)
     axes = compare(one, two).plot().axes[0]
     high = axes.get_xlim()[1]
     at = axes.transAxes.inverted().transform(axes.transData.transform([(0, 0), (5, 0)]))[:, 0]

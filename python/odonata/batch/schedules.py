@@ -24,12 +24,13 @@ from odonata.batch.options import (
     seconds,
     windows_for_engine,
 )
-from odonata.bounded import read_json, read_parquet
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
-from odonata.output import Claim, reading, warn, write_file, write_json, write_parquet
+from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plug_in_calls import OrderCall, priorities
 from odonata.plug_ins import find, is_known
+from odonata.stored import Every, Maybe, OrNull, check_texts, read_keys, read_table, refusal
+from odonata.table_schema import LABEL
 from odonata.tables import with_units
 
 if TYPE_CHECKING:
@@ -60,6 +61,64 @@ SCENARIO_FILE = "scenario.toml"
 #: What became of a job, and how it came to start, by the engine's codes.
 FATES = ("finished", "killed", "refused")
 STARTED = ("in-order", "backfilled", "reservation")
+
+#: Columns of the tables of schedules: times of jobs, texts, and those of jobs on a network only.
+_TIMES = (
+    *("submit_s", "start_s", "end_s", "wait_s", "run_s"),
+    *("log_run_s", "requested_s", "promised_s", "recorded_wait_s"),
+)
+_TEXTS = ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes")
+_LATER = ("group_nodes", "mode", "communication_share", "traffic", "node_list")
+
+
+def _type(column: str) -> pa.DataType:
+    """The type of a column of the tables of schedules."""
+    if column in ("schedule", "fate", "started"):
+        return LABEL
+    if column in _TEXTS:
+        return pa.string()
+    is_whole = column in ("nodes", "processors", "groups") or column.endswith("_s")
+    return pa.int64() if is_whole else pa.float64()
+
+
+def _schemas(unit: str) -> dict[str, pa.Schema]:
+    """The tables of schedules that count nodes or processors."""
+    jobs = ("id", "user", unit, *_TIMES, "groups", "fate", "started", "reason", *_LATER)
+    occupancy = ("time_s", f"busy_{unit}", "waiting_jobs", f"waiting_{unit}")
+    return {
+        table: pa.schema([(name, _type(name)) for name in ("schedule", *columns)])
+        for table, columns in (("jobs", jobs), ("occupancy", occupancy))
+    }
+
+
+_QUANTILES = dict.fromkeys(("mean", "median", "p90", "p99", "max"), OrNull(float))
+_SUMMARY = {
+    **dict.fromkeys(
+        (
+            *("machine", "jobs", "refused", "killed", "backfilled", "broken_promises"),
+            *("makespan_s", "first_submit_s", "last_end_s", "max_queue", "mean_queue"),
+            *("utilisation", "utilisation_until_last_submit"),
+        ),
+        float,
+    ),
+    **dict.fromkeys(("wait_s", "slowdown", "bounded_slowdown"), _QUANTILES),
+    **dict.fromkeys(("weighted_wait_s", "fragmentation"), OrNull(float)),
+    "network": Maybe({"circuits": Maybe(dict.fromkeys(("circuits_set", "reconfigurations"), int))}),
+}
+
+
+def _summary(unit: str) -> dict[str, Any]:
+    """What the figures are of a schedule that counts nodes or processors."""
+    one = unit.removesuffix("s")
+    sizes = dict.fromkeys((f"{unit}_from", f"{unit}_to", "jobs", f"{one}_seconds"), float)
+    waits = dict.fromkeys(("wait_s", "bounded_slowdown"), _QUANTILES)
+    return {**_SUMMARY, "unit": str, "classes": [{**sizes, **waits}]}
+
+
+#: What ``result.json`` says of schedules; `unit` is missing in those of before it was said.
+_REPORT = {"version": str, "machine_nodes": int, "unit": Maybe(str), "log": Every(object)} | {
+    "schedules": Every(Every(object))
+}
 
 
 class Schedule:
@@ -372,12 +431,23 @@ def load_outcomes(directory: Path) -> list[Outcome]:
     Raises:
         OutputError: If it cannot be read.
     """
-    with reading(directory):
-        summaries, costs, report = (
-            read_json(directory / name) for name in ("summary.json", "timing.json", "result.json")
-        )
-        unit = report.get("unit", "nodes")
-        return [Outcome(name, summaries[name], costs[name], unit) for name in summaries]
+    summaries, costs, report = _read(directory)
+    unit = report["unit"]
+    return [Outcome(name, summaries[name], costs[name], unit) for name in report["schedules"]]
+
+
+def _read(directory: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """What the JSON files of a directory say: summaries and costs by schedule, and the report."""
+    report = read_keys(directory / "result.json", _REPORT)
+    names = report["schedules"]
+    if not names:
+        raise refusal(directory / "result.json", 'key "schedules" names none')
+    unit = report.setdefault("unit", "nodes")
+    if unit not in ("nodes", "processors"):
+        raise refusal(directory / "result.json", 'key "unit"; allowed: nodes, processors')
+    summaries = read_keys(directory / "summary.json", dict.fromkeys(names, _summary(unit)))
+    costs = read_keys(directory / "timing.json", dict.fromkeys(names, Every(float)))
+    return summaries, costs, report
 
 
 def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], dict[str, Any]]:
@@ -393,28 +463,30 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
         OutputError: If it cannot be read.
     """
     directory = Path(directory)
-    with reading(directory):
-        summaries, costs, report = (
-            read_json(directory / name) for name in ("summary.json", "timing.json", "result.json")
-        )
-        tables = {
-            name: read_parquet(directory / f"{name}.parquet") for name in ("jobs", "occupancy")
-        }
-        found = []
-        for name, options in report["schedules"].items():
-            one = Schedule.__new__(Schedule)
-            one.name, one.options = name, dict(options)
-            one.machine_nodes = report["machine_nodes"]
-            one.unit = report.get("unit", "nodes")
-            one.summary, one.cost = summaries[name], costs[name]
-            one.jobs, one.occupancy = (
-                table.filter(pc.equal(table["schedule"].cast(pa.string()), name)).drop_columns(
-                    ["schedule"]
-                )
-                for table in (tables["jobs"], tables["occupancy"])
+    summaries, costs, report = _read(directory)
+    unit = report["unit"]
+    tables = {}
+    for table, schema in _schemas(unit).items():
+        file = directory / f"{table}.parquet"
+        empty = (*_TIMES[1:], *_TEXTS[1:], *_LATER, "groups", "started")
+        full = [name for name in schema.names if name not in empty]
+        tables[table] = read_table(file, schema, full=full, later=_LATER, measured=False)
+        check_texts(file, tables[table], "schedule", list(report["schedules"]))
+    found = []
+    for name, options in report["schedules"].items():
+        one = Schedule.__new__(Schedule)
+        one.name, one.options = name, dict(options)
+        one.machine_nodes = report["machine_nodes"]
+        one.unit = report["unit"]
+        one.summary, one.cost = summaries[name], costs[name]
+        one.jobs, one.occupancy = (
+            table.filter(pc.equal(table["schedule"].cast(pa.string()), name)).drop_columns(
+                ["schedule"]
             )
-            found.append(one)
-        return found, report
+            for table in (tables["jobs"], tables["occupancy"])
+        )
+        found.append(one)
+    return found, report
 
 
 def _write(schedules: Sequence[Schedule], partial: Path, source: Mapping[str, Any] | None) -> None:
@@ -491,14 +563,13 @@ def _capacity(
 def _jobs(columns: Mapping[str, Any]) -> pa.Table:
     arrays: dict[str, pa.Array] = {}
     for name, values in columns.items():
-        if name in ("fate", "started"):
+        kind = _type(name)
+        if kind == LABEL:
             arrays[name] = labelled(values, FATES if name == "fate" else STARTED, pa.int8())
-        elif name in ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes"):
-            arrays[name] = column_of([text or None for text in values], pa.string())
-        elif name == "communication_share":
-            arrays[name] = column_of(values, pa.float64())
-        elif name in ("nodes", "processors", "submit_s"):
-            arrays[name] = column_of(values, pa.int64())
+        elif kind == pa.string():
+            arrays[name] = column_of([text or None for text in values], kind)
+        elif kind == pa.float64() or name in ("nodes", "processors", "submit_s"):
+            arrays[name] = column_of(values, kind)
         else:
-            arrays[name] = column_of(values, pa.int64(), values < 0)
+            arrays[name] = column_of(values, kind, values < 0)
     return pa.table(arrays)

@@ -118,7 +118,7 @@ def _study(directory: Path, as_json: bool) -> None:
     from odonata.study.findings import judge
 
     chosen = StudyFile.from_file(directory / STUDY_FILE)
-    table = read_dataset(directory)
+    table = read_dataset(directory, chosen)
     verdicts = judge(chosen, table)
     if as_json:
         findings = [

@@ -41,7 +41,7 @@ def section(directory: Path, *, brief: bool = False) -> Section:
         OutputError: If it holds no study.
     """
     study = StudyFile.from_file(directory / STUDY_FILE)
-    points = read_dataset(directory)
+    points = read_dataset(directory, study)
     parts = [_summary(study, points), *_measures(study, points)]
     if not brief:
         parts += pictures(directory)

@@ -13,15 +13,14 @@ import pyarrow as pa
 
 from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
-from odonata.bounded import read_json, read_parquet
 from odonata.errors import OutputError
 from odonata.kinds import kind_of
-from odonata.output import Claim, picture, reading, warn, write_csv, write_json, write_parquet
-from odonata.results import RESULT_FILE, SCENARIO_FILE, SUMMARY_FILE
+from odonata.output import Claim, picture, warn, write_csv, write_json, write_parquet
+from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.scenario import Scenario
+from odonata.stored import Every, Maybe, read_keys, read_table, refusal
 from odonata.study.cells import Cell, Estimated
 from odonata.study.intervals import interval
-from odonata.tables import SCHEMA_VERSION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -69,6 +68,14 @@ SCHEMA = pa.schema(
         ("differs", pa.bool_()),
     ]
 )
+
+#: What is in `CONTENT_FILE`.
+_CONTENT = {
+    "results": Every(str),
+    "settings": Every([str]),
+    "left_out": [str],
+    "notices": Maybe([str]),
+}
 
 
 @dataclass(frozen=True)
@@ -214,9 +221,13 @@ def load(directory: Path) -> tuple[dict[str, Any], pa.Table]:
     Raises:
         OutputError: If it cannot be read.
     """
-    with reading(directory):
-        content = read_json(directory / CONTENT_FILE)
-        return content, read_parquet(directory / TABLE_FILE)
+    content = read_keys(directory / CONTENT_FILE, _CONTENT)
+    file = directory / TABLE_FILE
+    table = read_table(file, SCHEMA, full=SCHEMA.names[:6])
+    unknown = [label for label in table["result"].to_pylist() if label not in content["results"]]
+    if unknown:
+        raise refusal(file, f'column "result" has "{unknown[0]:.40}", which {CONTENT_FILE} lacks')
+    return content, table
 
 
 def compare(*directories: str | os.PathLike[str]) -> Comparison:
@@ -274,19 +285,8 @@ def _read(directory: Path, label: str) -> list[Compared]:
         )
     summaries = {}
     for run in runs:
-        try:
-            meta = read_json(run / RESULT_FILE)
-            summary = read_json(run / SUMMARY_FILE)
-            if meta["schema"] != SCHEMA_VERSION:
-                raise OutputError(
-                    f"{run}: written in format {meta['schema']}; this version of Odonata reads "
-                    f"format {SCHEMA_VERSION}. Run its {SCENARIO_FILE} again."
-                )
-            summaries[int(summary["run"]["seed"])] = summary
-        except FileNotFoundError as error:
-            raise OutputError(f"{run}: {Path(error.filename).name} is missing") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise OutputError(f"{run}: cannot be read: {error}") from error
+        summary = Result.load(run).summary_dict
+        summaries[int(summary["run"]["seed"])] = summary
     file = runs[0] / SCENARIO_FILE
     scenario = Scenario.from_file(file).to_dict() if file.exists() else {}
     return [Compared(label, directory, summaries, scenario)]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from odonata.bounded import read_parquet
 from odonata.errors import OutputError
 from odonata.output import reason, write_parquet
-from odonata.study.file import StudyFile
+from odonata.stored import read_table
+from odonata.study.file import STUDY_FILE, StudyFile
 from odonata.study.sweep import SweepPoint
 
 DATASET_FILE = "dataset.parquet"
@@ -130,16 +130,19 @@ def write_dataset(table: pa.Table, directory: Path) -> Path:
     return file
 
 
-def read_dataset(directory: Path) -> pa.Table:
+def read_dataset(directory: Path, study: StudyFile | None = None) -> pa.Table:
     """The dataset in a study's directory.
 
+    Args:
+        directory: Which.
+        study: Whose. Default: that of the directory.
+
     Raises:
-        OutputError: If there is none, or it cannot be read.
+        OutputError: If there is none, it cannot be read, or is not as the study's is.
     """
     file = directory / DATASET_FILE
-    try:
-        return read_parquet(file)
-    except FileNotFoundError:
-        raise OutputError(f"{directory}: holds no {DATASET_FILE}; run the study there") from None
-    except (OSError, pa.ArrowException) as error:
-        raise OutputError(f"{file}: cannot be read: {error}") from error
+    if not file.exists():
+        raise OutputError(f"{directory}: holds no {DATASET_FILE}; run the study there")
+    full = ("point", "seed", "fingerprint", "version")
+    schema = dataset_schema(study or StudyFile.from_file(directory / STUDY_FILE))
+    return read_table(file, schema, full=full, later=("saturated",), measured=False)

@@ -15,13 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
-from odonata.output import Claim, reading, warn, write_file, write_json, write_parquet
+from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
+from odonata.stored import Maybe, check_below, read_keys, read_table
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 from odonata.tables import with_units
 
@@ -82,6 +82,9 @@ WAITS = pa.schema(
         pa.field("share", pa.float64()),
     ]
 )
+
+#: Columns of waits that always have a value.
+_SUMMED = ("sending_ps", "blocking_ps", "waited_ps", "share")
 
 ALONE, TOGETHER = "alone", "together"
 
@@ -499,13 +502,21 @@ def load(directory: Path) -> Interference:
         OutputError: If it cannot be read.
         ScenarioError: If its scenario has been changed into none.
     """
-    with reading(directory):
-        tables = {
-            name: read_parquet(directory / f"{name}.parquet")
-            for name in ("slowdowns", "matrix", "latencies", "waits")
-        }
-        report = read_json(directory / RESULT_FILE)["target"]
+    schemas = {"slowdowns": SLOWDOWNS, "matrix": MATRIX, "latencies": LATENCIES, "waits": WAITS}
+    report = read_keys(directory / RESULT_FILE, {"target": Maybe(str)}).get("target")
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     names = scenario.job_names()
     target = names.index(report) if report in names else None
+    tables = {}
+    for name, schema in schemas.items():
+        file = directory / f"{name}.parquet"
+        full = [
+            field.name
+            for field in schema
+            if pa.types.is_string(field.type) or field.name in ("job", "by_job", "link", *_SUMMED)
+        ]
+        tables[name] = read_table(file, schema, full=full)
+        for column in ("job", "by_job"):
+            if column in schema.names:
+                check_below(file, tables[name], column, len(names), "jobs")
     return Interference(scenario, names, target, **tables)

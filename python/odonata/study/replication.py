@@ -10,10 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from odonata.bounded import read_parquet
-from odonata.output import Claim, reading, write_file, write_parquet
+from odonata.output import Claim, write_file, write_parquet
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
+from odonata.stored import read_table, refusal
 from odonata.study.execution import Point, Record, run_points
 from odonata.study.intervals import interval
 
@@ -101,8 +101,10 @@ def load(directory: Path) -> tuple[Scenario, pa.Table]:
         OutputError: If it cannot be read.
         ScenarioError: If its scenario has been changed into none.
     """
-    with reading(directory):
-        table = read_parquet(directory / TABLE_FILE)
+    file = directory / TABLE_FILE
+    table = read_table(file, SCHEMA, full=SCHEMA.names)
+    if not table.num_rows:
+        raise refusal(file, "it has no row")
     return Scenario.from_file(directory / SCENARIO_FILE), table
 
 

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,13 +174,13 @@ def _run_sweep(
     finally:
         store.close()
     table = build_dataset(sweep.study, sweep.points, records)
-    with claim.bringing_up_to_date(_grown, notice) as partial:
-        _keep_sources(sweep.study, partial, claim.directory)
-        write_dataset(table, partial)
+    with claim.bringing_up_to_date(partial(_grown, sweep.study), notice) as written:
+        _keep_sources(sweep.study, written, claim.directory)
+        write_dataset(table, written)
     return table
 
 
-def _grown(old: Path, new: Path) -> bool:
+def _grown(study: StudyFile, old: Path, new: Path) -> bool:
     """Whether a dataset has all points that the one before has, of the same study."""
     for name in (STUDY_FILE, BASE_FILE):
         before_and_now = [
@@ -190,7 +191,7 @@ def _grown(old: Path, new: Path) -> bool:
     if not (old / DATASET_FILE).exists():
         return True
     try:
-        before, now = read_dataset(old), read_dataset(new)
+        before, now = read_dataset(old, study), read_dataset(new, study)
     except OutputError:
         return False
     if before.schema != now.schema:

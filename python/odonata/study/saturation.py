@@ -12,12 +12,10 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from odonata.bounded import read_json, read_parquet
 from odonata.errors import Problem
 from odonata.output import (
     Claim,
     picture,
-    reading,
     warn,
     write_csv,
     write_file,
@@ -27,6 +25,7 @@ from odonata.output import (
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
+from odonata.stored import Maybe, read_keys, read_table, refusal
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 from odonata.summary import SHORTFALL, piles_up
 from odonata.tables import with_units
@@ -255,16 +254,19 @@ def load(directory: Path) -> Saturation:
     Raises:
         OutputError: If it cannot be read.
     """
-    with reading(directory):
-        saved = read_json(directory / RESULT_FILE)
-        points = []
-        for row in read_parquet(directory / "saturation.parquet").to_pylist():
-            row.pop("saturated")
-            points.append(LoadPoint(**{k: math.nan if v is None else v for k, v in row.items()}))
-        load, uncertainty = (
-            math.nan if saved[key] is None else saved[key] for key in ("load", "uncertainty")
-        )
-        return Saturation(load, uncertainty, saved["throughput"], points)
+    numbers = dict.fromkeys(("load", "uncertainty", "throughput"), Maybe(float))
+    saved = read_keys(directory / RESULT_FILE, numbers)
+    file = directory / "saturation.parquet"
+    table = read_table(file, _SCHEMA, full=("load", "offered_bytes_per_s"))
+    points = []
+    for number, row in enumerate(table.drop_columns(["saturated"]).to_pylist()):
+        if min(row["load"], row["offered_bytes_per_s"]) <= 0:
+            raise refusal(file, f"it has no load, or nothing is offered, in row {number}")
+        points.append(LoadPoint(**{k: math.nan if v is None else v for k, v in row.items()}))
+    if not points:
+        raise refusal(file, "it has no row")
+    known = {key: math.nan if saved.get(key) is None else saved[key] for key in numbers}
+    return Saturation(known["load"], known["uncertainty"], known["throughput"], points)
 
 
 def draw(found: Saturation, path: Path) -> None:
