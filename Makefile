@@ -100,6 +100,7 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	ODONATA_SKIPPED_TESTS=$(SKIPPED) cargo test --workspace --tests --profile quick --locked --quiet
 	cargo test --workspace --doc --profile quick --locked --quiet
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile tests/python
+	$(BIN)/python tools/shipped.py -n $(TEST_PROCESSES)
 	$(BIN)/python -m pytest tests/live
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
 	@echo "target/ takes $$(du -sh target | cut -f 1)."

@@ -38,7 +38,7 @@ result = odonata.Result.load("results/demo-1")  # or the result of an earlier ru
 
 result.jobs  # an Arrow table
 result.to_pandas("links")  # the same for pandas …
-result.to_polars("links")  # … and polars, without a copy
+result.to_polars("links")  # … and polars (pip install polars), without a copy
 result.summary_dict["jobs"][0]["message_latency_p99_ps"]
 result.most_loaded_links(5)  # with names: g3 r12 → g5 r40 (global)
 result.plot.latency()  # a matplotlib figure

@@ -19,6 +19,7 @@ import pyarrow as pa
 from odonata import _engine, names
 from odonata.exporting import export_network, format_of
 from odonata.html.parts import facts, table
+from odonata.libraries import library
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
 from odonata.results import Result
@@ -263,10 +264,9 @@ class Topology:
         Routers have the attribute ``group``; links have ``kind`` and ``class``.
 
         Raises:
-            ModuleNotFoundError: If networkx is not installed (``pip install networkx``).
+            LibraryError: If networkx is not installed (``pip install networkx``).
         """
-        import networkx as nx
-
+        nx = library("networkx", "a graph of networkx")
         graph = nx.MultiGraph(name=str(self.description["network"]))
         for router, group in enumerate(self._raw["group_of_router"].tolist()):
             graph.add_node(("router", router), group=group)

@@ -164,7 +164,7 @@ class SampleError(OdonataError, ValueError):
     exit_code = ExitCode.USAGE
 
 
-class LibraryError(OdonataError, ImportError):
+class LibraryError(OdonataError, ModuleNotFoundError):
     """A library that is installed on request only, and is not; says the command."""
 
     exit_code = ExitCode.USAGE

@@ -1,80 +1,57 @@
-"""The libraries of statistics and optimisation, which are installed on request."""
+"""The libraries that are installed on request."""
 
 from __future__ import annotations
 
 import importlib
+import shlex
+import sys
+from importlib.util import find_spec
 from typing import Any
 
 from odonata.errors import LibraryError
 
+#: What pip is asked for, by the module that is imported.
+REQUIREMENTS = {
+    "cryptography": "cryptography>=42",
+    "dask_jobqueue": "dask-jobqueue>=0.9",
+    "distributed": "distributed>=2024.2",
+    "networkx": "networkx>=3.2",
+    "os_ken": "os-ken>=4.0",
+    "polars": "polars>=1.0",
+}
 
-def _needed(module: str, package: str) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
+
+def advice(*requirements: str) -> str:
+    """The command that installs packages where this program looks for them."""
+    return shlex.join([sys.executable, "-m", "pip", "install", *requirements])
+
+
+def check_installed(purpose: str, *modules: str) -> None:
+    """Looks for libraries that are needed later, before any work begins; imports none.
+
+    Args:
+        purpose: What needs them: the subject of the error's sentence.
+        modules: Keys of :data:`REQUIREMENTS`.
+
+    Raises:
+        LibraryError: If some are not installed.
+    """
+    missing = [REQUIREMENTS[one] for one in modules if find_spec(one) is None]
+    if missing:
         raise LibraryError(
-            f"this needs {package}, which is not installed: pip install 'odonata[statistics]'"
-        ) from error
+            f"{purpose} needs {', '.join(missing)}, not installed here: {advice(*missing)}"
+        )
 
 
-def scipy_stats() -> Any:
-    """``scipy.stats``.
+def library(module: str, purpose: str) -> Any:
+    """A module of a library that is installed on request.
 
-    Raises:
-        LibraryError: If SciPy is not installed.
-    """
-    return _needed("scipy.stats", "SciPy")
-
-
-def scipy_optimize() -> Any:
-    """``scipy.optimize``.
+    Args:
+        module: Its full name, such as ``"os_ken.ofproto"``.
+        purpose: What needs it: the subject of the error's sentence.
 
     Raises:
-        LibraryError: If SciPy is not installed.
+        LibraryError: If it is not installed.
     """
-    return _needed("scipy.optimize", "SciPy")
-
-
-def scipy_sparse() -> Any:
-    """``scipy.sparse``.
-
-    Raises:
-        LibraryError: If SciPy is not installed.
-    """
-    return _needed("scipy.sparse", "SciPy")
-
-
-def mixture_class() -> Any:
-    """``sklearn.mixture.GaussianMixture``.
-
-    Raises:
-        LibraryError: If scikit-learn is not installed.
-    """
-    return _needed("sklearn.mixture", "scikit-learn").GaussianMixture
-
-
-def gradient_boosting() -> Any:
-    """``sklearn.ensemble``, of which the histogram gradient boosting is used.
-
-    Raises:
-        LibraryError: If scikit-learn is not installed.
-    """
-    return _needed("sklearn.ensemble", "scikit-learn")
-
-
-def linear_models() -> Any:
-    """``sklearn.linear_model``.
-
-    Raises:
-        LibraryError: If scikit-learn is not installed.
-    """
-    return _needed("sklearn.linear_model", "scikit-learn")
-
-
-def one_thread() -> Any:
-    """A context in which scikit-learn computes with one thread: small tables are faster so.
-
-    Raises:
-        LibraryError: If scikit-learn is not installed.
-    """
-    return _needed("threadpoolctl", "scikit-learn").threadpool_limits(1)
+    check_installed(purpose, module.partition(".")[0])
+    return importlib.import_module(module)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from odonata.errors import OutputError
+from odonata.libraries import library
 from odonata.output import CHECKPOINT_FILE, Claim, warn, write_file, write_json, write_parquet
 from odonata.scenario import Scenario
 from odonata.stored import Maybe, read_keys
@@ -174,12 +175,11 @@ class Result:
         """A table as a polars data frame, which shares its memory.
 
         Raises:
-            ModuleNotFoundError: If polars is not installed (``pip install odonata[polars]``).
+            LibraryError: If polars is not installed (``pip install polars``).
         """
-        import polars
-
-        frame = polars.from_arrow(self.table(name))
-        assert isinstance(frame, polars.DataFrame)
+        frame: pl.DataFrame = library("polars", "a data frame of polars").from_arrow(
+            self.table(name)
+        )
         return frame
 
     # --- Questions --------------------------------------------------------------------

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from odonata import _engine, names
 from odonata.errors import Problem, ScenarioError
-from odonata.libraries import scipy_optimize, scipy_sparse
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ def optimal_uplinks(
     """Sets all optical switches at once, for the greatest :attr:`Uplinks.value`.
 
     An integer program, solved by HiGHS; for small cases, to see how far :func:`steer_uplinks` is
-    from the best. Needs SciPy (``pip install 'odonata[statistics]'``).
+    from the best.
 
     Args:
         traffic: As for :func:`steer_uplinks`.
@@ -109,7 +108,6 @@ def optimal_uplinks(
 
     Raises:
         ScenarioError: As :func:`steer_uplinks`, or if no optimum is found in time.
-        LibraryError: If there is no SciPy.
     """
     given = list(switches)
     greedy = steer_uplinks(traffic, given)  # Checks both.
@@ -151,7 +149,8 @@ def _solve(
     Variables: whether ingress port *a* of switch *o* leads to egress port *b*; then for every pair
     of pods whether it has at least *k* links, worth *t_ij* / *k*, for k = 1, 2, ….
     """
-    optimize, sparse = scipy_optimize(), scipy_sparse()
+    from scipy import optimize, sparse
+
     arcs = [
         (number, a, b, switch.ingress[a], switch.egress[b])
         for number, switch in enumerate(switches)

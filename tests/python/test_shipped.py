@@ -49,16 +49,6 @@ def test_examples_are_copied_whole(name: str, tmp_path: Path) -> None:
     assert "exists already" in again.stderr
 
 
-@pytest.mark.usefixtures("rendered_once")
-@pytest.mark.parametrize("name", ["wiring", "trace", "otf2", "dumpi", "job-log"])
-def test_what_an_example_says_to_do_works(name: str, tmp_path: Path) -> None:
-    answer = json.loads(call("example", name, "--json", directory=tmp_path).stdout)
-    program, *arguments = answer["command"].split()
-    assert program == "odonata"
-    done = call(*arguments, directory=tmp_path)
-    assert done.returncode == 0, done.stderr
-
-
 def test_examples_are_listed_and_names_checked(tmp_path: Path) -> None:
     assert "job-log" in call("example", directory=tmp_path).stdout
     assert list(json.loads(call("example", "--json", directory=tmp_path).stdout)) == list(EXAMPLES)

@@ -90,7 +90,7 @@ class _FileOrName(click.Path):
     default="local",
     show_default=True,
     help="Where to simulate: here, or on the workers of a Dask cluster "
-    "(needs pip install 'odonata[dask]').",
+    "(pip install distributed; with --slurm dask-jobqueue cryptography, too).",
 )
 @click.option(
     "--scheduler", metavar="ADDRESS", help="With dask: an existing scheduler, e.g. tls://host:8786."

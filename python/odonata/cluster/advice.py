@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from odonata.cluster.outcomes import LEAST_OF_A_KIND, WATCHED, Features, History, Kind, Outcome
 from odonata.errors import ClusterError
-from odonata.libraries import gradient_boosting, linear_models, one_thread
 
 #: A run is long-tailed if its mean time is above this quantile of the runs of its kind before it.
 LONG_QUANTILE = 0.85
@@ -79,12 +78,13 @@ class Advisor:
 
     Raises:
         ClusterError: If there are too few outcomes.
-        LibraryError: If scikit-learn is not installed.
     """
 
     def __init__(
         self, outcomes: Sequence[Outcome], history: History | None = None, seed: int = 0
     ) -> None:
+        from threadpoolctl import threadpool_limits
+
         by_kind: dict[Kind, list[float]] = {}
         for one in outcomes:
             by_kind.setdefault(one.kind, []).append(one.time_us)
@@ -108,7 +108,8 @@ class Advisor:
         long = np.array([one.time_us > self.long[one.kind] for one in self.used])
         kept = _first_of_later(self.used)
         self._seed = seed
-        with one_thread():
+        # Small tables are faster so.
+        with threadpool_limits(1):
             self._fit_quantiles(x, y, kept)
             self._fit_probability(x, long)
         self.models = (self._quantile_kind, self._probability_kind)
@@ -150,9 +151,12 @@ class Advisor:
         self._widen = float(missed[min(rank, len(missed)) - 1])
 
     def _quantile_model(self, name: str, quantile: float) -> Any:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+        from sklearn.linear_model import QuantileRegressor
+
         if name == "linear":
-            return linear_models().QuantileRegressor(quantile=quantile, alpha=0.01)
-        return gradient_boosting().HistGradientBoostingRegressor(
+            return QuantileRegressor(quantile=quantile, alpha=0.01)
+        return HistGradientBoostingRegressor(
             loss="quantile",
             quantile=quantile,
             max_iter=150,
@@ -204,9 +208,12 @@ class Advisor:
         return np.concatenate(beyond), np.concatenate(rest)
 
     def _class_model(self, name: str) -> Any:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+
         if name == "logistic":
-            return linear_models().LogisticRegression(C=0.3, max_iter=1_000)
-        return gradient_boosting().HistGradientBoostingClassifier(
+            return LogisticRegression(C=0.3, max_iter=1_000)
+        return HistGradientBoostingClassifier(
             max_iter=80,
             learning_rate=0.05,
             max_leaf_nodes=8,

@@ -86,7 +86,6 @@ def evaluate(
 
     Raises:
         ClusterError: If there are too few outcomes.
-        LibraryError: If scikit-learn is not installed.
     """
     ordered = sorted(outcomes, key=lambda one: one.time_s)
     moments = sorted({one.time_s for one in ordered})

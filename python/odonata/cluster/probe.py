@@ -576,7 +576,7 @@ def _unlike(directory: Path, probe: Probe) -> str:
         host, why = next(iter(missing.items()))
         return (
             f"{probe.python} cannot load MPI on {len(missing)} of {len(rows)} nodes ({host}: {why})"
-            ". Install mpi4py and NumPy where all nodes see them (pip install 'odonata[probe]'; "
+            ". Install mpi4py and NumPy where all nodes see them (pip install mpi4py numpy; "
             "where the site has no MPI, pip install mpich as well), or give --python"
         )
     kinds: dict[tuple[str, ...], list[str]] = {}

@@ -18,7 +18,6 @@ import numpy as np
 
 from odonata import names
 from odonata.errors import MachineError
-from odonata.libraries import scipy_optimize
 from odonata.machines.hostmodel import HostModel, Within
 from odonata.machines.measurements import Measurement
 from odonata.machines.names import measured_name
@@ -462,9 +461,9 @@ def calibrate(
 
     Raises:
         MachineError: If there are too few measurements, or on hosts that the machine has not.
-        LibraryError: If SciPy is not installed.
     """
-    least_squares = scipy_optimize().least_squares
+    from scipy.optimize import least_squares
+
     used = shared_part(measurements) if shared else calibration_part(measurements)
     if form is None:
         form = shared_form(HostModel.of(scenario)) if shared else BY_SIZE

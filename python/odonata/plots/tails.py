@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from odonata.libraries import scipy_stats
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, plain_powers
 from odonata.tails.changes import Change
 from odonata.tails.correlation import Correlation
@@ -61,10 +60,9 @@ def draw_tail(
     positive = np.sort(samples[samples > 0])
     share = 1 - np.arange(positive.size) / positive.size
     right.step(positive, share, where="post", color="black", linewidth=1.6, label="samples")
-    stats = scipy_stats() if fits else None
     drawn = [fit for fit in fits if not fit.failure and not fit.same_as][:3]
     for fit, colour in zip(drawn, JOB_COLOURS, strict=False):
-        family = getattr(stats, fit.family)(*fit.parameters.values())
+        family = fit.distribution()
         x = np.linspace(shown.min(), shown.max(), 400)
         left.plot(x, family.pdf(x), color=colour, label=fit.family)
         if positive.size:
@@ -194,7 +192,7 @@ def _draw_density(axes: Axes, curve: Curve, longest: float, colour: str) -> None
     best = next((fit for fit in curve.fits if not fit.failure), None)
     x = np.linspace(float(shown.min()), float(shown.max()), 300)
     if best is not None:
-        family = getattr(scipy_stats(), best.family)(*best.parameters.values())
+        family = best.distribution()
         axes.plot(x, family.pdf(x), color=colour, label=best.family)
         axes.legend()
     else:

@@ -1,6 +1,6 @@
 """Workers of a Dask cluster: an existing scheduler, or one's own on SLURM.
 
-Dask (`distributed`), dask-jobqueue and cryptography are optional: ``pip install odonata[dask]``.
+Dask (`distributed`), dask-jobqueue and cryptography are installed on request.
 
 Anyone who reaches a Dask scheduler or worker can make it run any code. Dask's one way of
 telling who asks is TLS on both sides: each shows a certificate that the other's authority has
@@ -18,11 +18,11 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odonata.errors import OutputError, Problem, ScenarioError
+from odonata.libraries import check_installed
 from odonata.output import write_file
 from odonata.study.local import TICK_S
 from odonata.study.task import Outcome, Task, failure, simulate_task
@@ -96,6 +96,7 @@ class DaskExecutor:
     Raises:
         ScenarioError: If the scheduler's address is on another machine and without TLS, and
             `unencrypted` is false.
+        LibraryError: If Dask, or with `slurm` what it takes, is not installed.
     """
 
     def __init__(
@@ -113,6 +114,8 @@ class DaskExecutor:
             raise ValueError("certificates are for TLS; without encryption there are none")
         if scheduler is not None and not unencrypted:
             _refuse_plain(scheduler, certificates is not None)
+        for_slurm = () if slurm is None else ("dask_jobqueue", "cryptography")
+        check_installed("--executor dask", "distributed", *for_slurm)
         self._scheduler, self._slurm, self._jobs = scheduler, slurm, jobs
         self._certificates, self._unencrypted = certificates, unencrypted
 
@@ -122,11 +125,9 @@ class DaskExecutor:
         """As [`Executor.run`][odonata.study.task.Executor.run]; tells no shares of tasks.
 
         Raises:
-            OutputError: If Dask is not installed or the scheduler does not answer.
+            OutputError: If the scheduler does not answer.
             ScenarioError: If the certificates or the parameters for SLURM are none.
         """
-        if find_spec("distributed") is None:
-            raise _not_installed("distributed")
         with ExitStack() as ends:
             security = self._security(ends)
             cluster = None
@@ -147,10 +148,7 @@ class DaskExecutor:
             return configured
         if self._slurm is None or self._unencrypted:
             return None
-        try:
-            made = Security.temporary()
-        except ImportError:
-            raise _not_installed("cryptography") from None
+        made = Security.temporary()
         # Workers read them from a directory that their nodes see as well.
         shared = self._slurm.get("shared_temp_directory") or _shared_directory()
         try:
@@ -229,8 +227,6 @@ def _slurm_cluster_class() -> Any:
     handler = signal.getsignal(signal.SIGINT)
     try:
         from dask_jobqueue import SLURMCluster
-    except ModuleNotFoundError:
-        raise _not_installed("dask-jobqueue") from None
     finally:
         signal.signal(signal.SIGINT, handler)
     return SLURMCluster
@@ -259,7 +255,6 @@ def slurm_cluster(parameters: Mapping[str, Any], security: Security | None = Non
         security: Files for TLS between its parties. Default: none.
 
     Raises:
-        OutputError: If dask-jobqueue is not installed.
         ScenarioError: If there is no such parameter.
     """
     create = _slurm_cluster_class()
@@ -280,13 +275,6 @@ def slurm_cluster(parameters: Mapping[str, Any], security: Security | None = Non
     except (ValueError, RuntimeError) as error:
         # What it needs and did not get, such as the memory of a job.
         raise ScenarioError([Problem("--slurm", str(error).strip())]) from None
-
-
-def _not_installed(package: str) -> OutputError:
-    return OutputError(
-        f"{package} is not installed, which --executor dask needs; "
-        "install it with: pip install 'odonata[dask]'"
-    )
 
 
 def _outcomes(

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from odonata.errors import SampleError
-from odonata.libraries import scipy_stats
 from odonata.tails.measures import as_samples
 
 
@@ -54,9 +53,9 @@ def correlate(x: ArrayLike, y: ArrayLike) -> Correlation:
 
     Raises:
         SampleError: If they differ in length, are too short, not finite, or one is constant.
-        LibraryError: If SciPy is not installed.
     """
-    stats = scipy_stats()
+    from scipy import stats
+
     one, other = as_samples(x, least=4), as_samples(y, least=4)
     if one.size != other.size:
         raise SampleError(f"found series of {one.size} and {other.size}; allowed: of equal length")

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odonata.errors import SampleError
-from odonata.libraries import scipy_stats
 from odonata.processes import a_program_of_its_own
 from odonata.tails.measures import as_samples
 
@@ -63,6 +62,12 @@ class Fit:
     same_as: str = ""
     failure: str = ""
 
+    def distribution(self) -> Any:
+        """The fitted distribution, as ``scipy.stats`` has it."""
+        from scipy import stats
+
+        return getattr(stats, self.family)(*self.parameters.values())
+
     def to_dict(self) -> dict[str, Any]:
         """All of it by name; of a family that failed, its name and why."""
         if self.failure:
@@ -74,7 +79,8 @@ class Fit:
 
 def all_families() -> tuple[str, ...]:
     """Names of all continuous families of ``scipy.stats``."""
-    stats = scipy_stats()
+    from scipy import stats
+
     names = (name for name in dir(stats) if isinstance(getattr(stats, name), stats.rv_continuous))
     return tuple(sorted(names))
 
@@ -109,7 +115,6 @@ def fit_families(
         SampleError: If there are fewer than 20 samples, they are all equal, one is not finite, or
             a family or criterion is unknown.
         KeyboardInterrupt: If it was interrupted.
-        LibraryError: If SciPy is not installed.
     """
     samples = np.sort(as_samples(values, least=20))
     if samples[0] == samples[-1]:
@@ -184,7 +189,9 @@ def _fit(
     name: str, samples: NDArray[np.float64], time_limit_s: float
 ) -> tuple[Fit, NDArray[np.float64]]:
     """The fit, and what share it has below each sample."""
-    family = getattr(scipy_stats(), name)
+    from scipy import stats
+
+    family = getattr(stats, name)
     signal.signal(signal.SIGPROF, _stop)
     signal.setitimer(signal.ITIMER_PROF, time_limit_s)
     try:

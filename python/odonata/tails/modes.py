@@ -8,7 +8,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from odonata.libraries import mixture_class
 from odonata.tails.measures import as_samples
 
 #: Samples of the uniform distributions that the dip's p-value comes from. √n·dip hardly depends
@@ -66,8 +65,9 @@ def find_modes(values: ArrayLike, most: int = 3) -> Modes:
 
     Raises:
         SampleError: If there are too few samples or one is not finite.
-        LibraryError: If scikit-learn is not installed.
     """
+    from sklearn.mixture import GaussianMixture
+
     samples = as_samples(values, least=10)
     dip, p = dip_test(samples)
     logs = bool((samples > 0).all())
@@ -77,11 +77,9 @@ def find_modes(values: ArrayLike, most: int = 3) -> Modes:
         points = np.sort(points, axis=0)[places.astype(np.int64)]
     if np.ptp(points) == 0:
         return Modes(dip, p, (Mode(float(samples[0]), 1.0, 1.0 if logs else 0.0),), (0.0,))
-    mixture = mixture_class()
+    least = 1e-6 * float(points.var())
     fitted = [
-        mixture(components, n_init=4, random_state=0, reg_covar=1e-6 * float(points.var())).fit(
-            points
-        )
+        GaussianMixture(components, n_init=4, random_state=0, reg_covar=least).fit(points)
         for components in range(1, most + 1)
     ]
     bic = tuple(float(one.bic(points)) for one in fitted)

@@ -19,7 +19,8 @@ from typing import Any
 from odonata.control.circuits import Connection, Connections
 from odonata.control.driver import only
 from odonata.control.plant import Switch, ports_of_device
-from odonata.errors import ControlError, DeviceError, LibraryError
+from odonata.errors import ControlError, DeviceError
+from odonata.libraries import check_installed, library
 
 #: The first two bytes of our cookies; a job's number are the other six.
 OURS = 0x4F43
@@ -33,13 +34,9 @@ def _library() -> tuple[Any, Any, Any]:
     Raises:
         LibraryError: If os-ken is not installed.
     """
-    try:
-        from os_ken.ofproto import ofproto_parser, ofproto_v1_3, ofproto_v1_3_parser
-    except ImportError as error:
-        raise LibraryError(
-            "OpenFlow needs os-ken, which is not installed: pip install 'odonata[control]'"
-        ) from error
-    return ofproto_v1_3, ofproto_v1_3_parser, ofproto_parser
+    modules = ("ofproto_v1_3", "ofproto_v1_3_parser", "ofproto_parser")
+    constants, messages, parser = (library(f"os_ken.ofproto.{one}", "OpenFlow") for one in modules)
+    return constants, messages, parser
 
 
 class Session:
@@ -446,6 +443,7 @@ def socket_of_bridge(directory: Path, bridge: str) -> str:
 def driver(keys: Mapping[str, Any], lock: int) -> OpenFlow:
     """The driver; its keys are `timeout` (seconds), `priority`, `listen` (`HOST:PORT`)."""
     only(keys, {"timeout": (int, float), "priority": int, "listen": str})
+    check_installed("openflow", "os_ken")
     priority = keys.get("priority", 20)
     if not 1 <= priority <= 65535:
         raise ControlError(f"priority: found {priority}; allowed: 1 to 65535")

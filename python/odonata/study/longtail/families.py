@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from odonata.bounded import read_json
-from odonata.libraries import scipy_stats
 from odonata.output import rewrite
 from odonata.study.longtail import machine
 from odonata.study.longtail.findings import PAPER
@@ -106,6 +105,8 @@ def best_fits(found: Found, kept: Path, families: Sequence[str] | None = None) -
 def _best(
     where: str, name: str, samples: NDArray[np.float64], families: Sequence[str] | None
 ) -> BestFits:
+    from scipy.stats import norm
+
     out = np.arange(samples.size) % _HELD_OUT == _HELD_OUT - 1
     fits = fit_families(samples[~out], families, time_limit_s=TIME_LIMIT_S)
     good = [one for one in fits if not one.failure]
@@ -115,7 +116,7 @@ def _best(
         return f"{first.family} ({first.ks:.3f})"
 
     normal = samples[~out]
-    usual = scipy_stats().norm.logpdf(samples[out], normal.mean(), normal.std())
+    usual = norm.logpdf(samples[out], normal.mean(), normal.std())
     gain = _log_likelihood(good[0], samples[out]) - usual
     return BestFits(
         where=where,
@@ -130,7 +131,6 @@ def _best(
 
 
 def _log_likelihood(fit: Fit, samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    family = getattr(scipy_stats(), fit.family)
     with np.errstate(all="ignore"):
-        found: NDArray[np.float64] = family.logpdf(samples, *fit.parameters.values())
+        found: NDArray[np.float64] = fit.distribution().logpdf(samples)
     return found

@@ -641,7 +641,7 @@ def _alltoall_at_high_b(found: Found, setting: Setting) -> Iterator[Finding]:
             found,
             found.plan.near(HIGH),
             [(setting, name) for name in ("alltoall", "broadcast", "reduce")],
-            lambda s, figure=figure: figure(s[0]) / max(map(figure, s[1:])),  # type: ignore[misc]
+            lambda s, figure=figure: _to_the_next(*map(figure, s)),  # type: ignore[misc]
         )
         yield Finding(
             f"High b: Alltoall {what}",
@@ -651,6 +651,11 @@ def _alltoall_at_high_b(found: Found, setting: Setting) -> Iterator[Finding]:
             verdict_of(ours, 1 + 1e-9),
             ours.moments,
         )
+
+
+def _to_the_next(first: float, *others: float) -> float:
+    """Ratio of a figure to the largest of the others; NaN if that is 0."""
+    return first / max(others) if max(others) else math.nan
 
 
 def most(above: Sequence[float], below: Sequence[float]) -> OfMoments:

@@ -209,18 +209,17 @@ def logistic(
         features: Shape: rows × features.
         happened: Of each row.
         where: Rows to be reported. Shape: rows × features.
-
-    Raises:
-        LibraryError: If scikit-learn is not installed.
     """
-    from odonata.libraries import linear_models, one_thread
+    from sklearn.linear_model import LogisticRegression
+    from threadpoolctl import threadpool_limits
 
     if happened.all() or not happened.any():
         return np.full(len(where), float(happened.mean()))
     centre, width = features.mean(axis=0), features.std(axis=0)
     width = np.where(width > 0, width, 1.0)
-    with one_thread():
-        model: Any = linear_models().LogisticRegression(C=1.0)
+    # Small tables are faster so.
+    with threadpool_limits(1):
+        model: Any = LogisticRegression(C=1.0)
         model.fit((features - centre) / width, happened)
         probabilities: NDArray[np.float64] = model.predict_proba((where - centre) / width)[:, 1]
     return probabilities

@@ -17,7 +17,7 @@ Does the packet engine simulate what [the packet model](packet-model.md) says, a
 and with other simulators? The following command writes this page; it repeats every simulation and computes every
 verdict below.
 
-<!-- not run: minutes; test_study.py runs the quick one's theory -->
+<!-- not run: minutes; tests/shipped runs the quick one's theory -->
 ```sh
 odonata study validation            # minutes; --quick: one
 ```

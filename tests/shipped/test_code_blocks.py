@@ -22,6 +22,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -200,6 +201,16 @@ class Block:
     def runs(self) -> bool:
         """Whether it is run."""
         return self.language in (*SHELL, "python") and self.mark != "not run"
+
+    @property
+    def installed(self) -> str:
+        """Its lines without those whose comment names a package that is not installed here."""
+        asked = re.compile(r"# .*pip install (\w+)")
+        return "".join(
+            line
+            for line in self.text.splitlines(keepends=True)
+            if (found := asked.search(line)) is None or find_spec(found[1]) is not None
+        )
 
     @property
     def added(self) -> list[str]:
@@ -392,7 +403,7 @@ def test_blocks_run(
     names: dict[str, object] = {}
     for block in running:
         if block.language == "python":
-            exec(compile(block.text, block.place, "exec"), names)
+            exec(compile(block.installed, block.place, "exec"), names)
             plt.close("all")
             continue
         for words in commands(block):
