@@ -85,7 +85,7 @@ def call(*command: str | Path, directory: Path = ROOT, **variables: str) -> str:
 
 
 def version() -> str:
-    """That of the workspace, from which all others follow."""
+    """The version of the workspace, from which all others follow."""
     found = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), flags=re.M)
     assert found
     return found[1]

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Of the wheel; beside LICENSE, the project's own.
+#: File of the wheel; beside LICENSE, the project's own.
 FILE = "THIRD-PARTY-LICENSES.txt"
 _TEXT = re.compile(r"(un)?licen[cs]e|copying|notice|copyright", re.IGNORECASE)
 #: Deeper in a package lie the sources of others that it brings, as METIS's.

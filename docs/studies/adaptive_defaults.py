@@ -124,7 +124,7 @@ NEAR = (
 
 
 def seeds(machine: Machine) -> range:
-    """Those of the rows near 95 %."""
+    """The seeds of the rows near 95 %."""
     return range(1, 6 if machine.nodes <= 1500 else 4)
 
 

@@ -234,7 +234,7 @@ def run(which: str) -> None:
     everything = [next(drawn) for _ in range(most)]
     plans = [plan for plan in case.plans if plan[0] == 0]
     turns = [(draw, *plan) for plan in plans for draw in range(1, plan[2] + 1)]
-    # Those that take long go round by round, so that runs that are cut off have all draws alike.
+    # Plans that take long go round by round, so that runs that are cut off have all draws alike.
     plans = [plan for plan in case.plans if plan[0] > 0]
     turns += [(draw, *plan) for draw in range(1, most + 1) for plan in plans if draw <= plan[2]]
     for draw, injection, scheduled, _ in turns:

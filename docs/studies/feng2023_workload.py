@@ -111,7 +111,7 @@ RULES = (
         for groups in (6, 24, 48, 96)
     ),
 )
-#: Those that January and Theta are simulated with, the last one Theta only.
+#: Variants that January and Theta are simulated with, the last one Theta only.
 BRIEF = (
     "as the paper",
     "jobs 9 % faster",
@@ -344,7 +344,7 @@ def main() -> None:
         changes = [new / old - 1 for old, new in zip(before, after, strict=True)]
         change, low, high = interval(before, after)
         if over == "real months":
-            # Of all jobs, as the waits; months have different numbers of them.
+            # The change over all jobs, as of the waits; months have different numbers of them.
             change = float(np.mean(of("wait_after_h")) / np.mean(of("wait_before_h")) - 1)
         rows.append(
             {

@@ -155,7 +155,7 @@ def points_of(results: Sequence[Path]) -> dict[str, Record]:
                 f"judged_again: {directory}: found no {STORE_FILE}; allowed: directories of runs "
                 "of the study"
             ) from None
-        # Of a run that goes on, the last line may not be whole yet.
+        # The last line of a run that goes on may not be whole yet.
         for point in (json.loads(line) for line in lines if line.endswith("\n")):
             found[point["scenario"]] = point["record"]
     return found

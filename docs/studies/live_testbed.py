@@ -70,7 +70,7 @@ def main() -> None:
         found_times = run_times(name)
         for condition in CONDITIONS:
             of = found_times[condition]
-            # Of one repetition each, so that what the host does at the time counts for both.
+            # Ratios of one repetition each, so that what the host does at the time counts for both.
             pairs = zip(of, found_times["full", "steered"], strict=True)
             ratios = [one / other for one, other in pairs]
             paper = PAPER.get(condition, 56) / 56

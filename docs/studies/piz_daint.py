@@ -38,7 +38,7 @@ PAIRS = {
 SAME, GROUP, FAR = ("nid00000", "nid00064"), ("nid00000", "nid00200"), ("nid00000", "nid02120")
 #: Time of a rank's part of a message, as for the other machines: what a core sends in a second.
 OVERHEAD_NS = 150.0
-#: Of a byte that is moved into a buffer.
+#: Time of a byte that is moved into a buffer.
 MOVE_NS = 0.1
 SHOWN = (1, 256, 4096, 65536, 1 << 20, 1 << 24)
 

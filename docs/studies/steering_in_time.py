@@ -258,7 +258,7 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
     out = {}
     for placement, names in PLACEMENTS.items():
         here = table[table.placement == placement].set_index(["window", "network"])
-        # Of the same jobs on scattered nodes, where they are isolated.
+        # Relative to the same jobs on scattered nodes, where they are isolated.
         base = table[table.placement == placement.replace("isolated", "random-node")]
         base = base[base.network == "vanilla"].set_index("window")
         rows = []

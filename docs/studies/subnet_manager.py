@@ -28,7 +28,7 @@ NETWORKS: dict[str, tuple[dict[str, Any], int, int]] = {
 #: OpenSM's engines. `ftree` refuses a dragonfly, and `updn` works on one of 1,056 nodes for
 #: minutes.
 ENGINES = {"dragonfly": ["minhop", "dfsssp", "lash"], "fat-tree": ["minhop", "updn", "ftree"]}
-#: Those whose service levels matter.
+#: Engines whose service levels matter.
 WITH_LEVELS = ("dfsssp", "lash")
 OURS = ("minimal", "shortest-path", "up-down", "dfsssp", "ugal-l")
 

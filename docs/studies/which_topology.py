@@ -207,7 +207,7 @@ def shown(values: pd.Series, digits: int = 3) -> str:
 
 
 def price(of: dict[str, float], ratio: float) -> float:
-    """Of a node's share of the network, in ports of a switch, if an optical cable costs `ratio`."""
+    """The cost per node, in ports of a switch, if an optical cable costs `ratio`."""
     return of["ports_per_node"] + ratio * of["optical_cables_per_node"]
 
 
@@ -218,7 +218,7 @@ def gain(here: pd.Series, full: pd.Series, measure: str) -> float:
 
 
 def tables(table: pd.DataFrame) -> dict[str, str]:
-    """Those of the page, by name."""
+    """The tables of the page, by name."""
     out = {}
     for size, networks in NETWORKS.items():
         costs, figures, per_cost, per_price = [], [], [], []

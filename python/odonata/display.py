@@ -31,7 +31,7 @@ def scale_for(largest: float, kind: str) -> tuple[float, str]:
     else:
         unit = {"size": "B", "rate": "B/s"}[kind]
         scales = [(factor, prefix + unit) for factor, prefix in _PREFIXES]
-    return _suiting(largest, scales)
+    return _fitting_scale(largest, scales)
 
 
 def tick(value: float, kind: str) -> str:
@@ -139,7 +139,7 @@ def _prefixed(unit: str) -> list[tuple[float, str]]:
     return [(factor, prefix + unit) for factor, prefix in _PREFIXES]
 
 
-def _suiting(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
+def _fitting_scale(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, str]:
     chosen = scales[0]
     for scale in scales:
         # 999.6 would print as 1000: that is one of the next unit.
@@ -149,7 +149,7 @@ def _suiting(value: float, scales: Sequence[tuple[float, str]]) -> tuple[float, 
 
 
 def _with_unit(value: float, scales: Sequence[tuple[float, str]]) -> str:
-    factor, unit = _suiting(value, scales)
+    factor, unit = _fitting_scale(value, scales)
     scaled = value / factor
     if factor == 1.0 and float(value).is_integer():
         text = f"{int(value)}"

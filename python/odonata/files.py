@@ -172,15 +172,15 @@ def essence(scenario: Scenario) -> dict[str, Any]:
     """
     contents = {str(file.path): file.contents() for file in named_files(scenario)}
     form = scenario.normalised() if scenario.schedule is None else scenario.schedule_form()
-    found: dict[str, Any] = _essence(form, contents)
+    found: dict[str, Any] = _what_counts(form, contents)
     return found
 
 
-def _essence(form: Any, contents: Mapping[str, str]) -> Any:
+def _what_counts(form: Any, contents: Mapping[str, str]) -> Any:
     if isinstance(form, Mapping):
-        return {k: _essence(v, contents) for k, v in form.items() if k not in _IDLE_KEYS}
+        return {k: _what_counts(v, contents) for k, v in form.items() if k not in _IDLE_KEYS}
     if isinstance(form, (list, tuple)):
-        return [_essence(value, contents) for value in form]
+        return [_what_counts(value, contents) for value in form]
     return contents.get(form, form) if isinstance(form, str) else form
 
 
@@ -190,7 +190,7 @@ def fingerprint_of(scenario: Scenario) -> str:
 
 
 def fingerprints_of(scenario: Scenario, seeds: Iterable[int]) -> list[str]:
-    """That of a scenario with each of several seeds, as :func:`fingerprint_of`.
+    """The fingerprints of a scenario with each of several seeds, as :func:`fingerprint_of`.
 
     Most of the time goes into the form that they share.
     """
@@ -261,7 +261,7 @@ def difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str | None:
 
 
 def _difference(before: Any, now: Any, key: str) -> str | None:
-    # Of a table that only one of them has, the first key.
+    # The first key of a table that only one of them has.
     if before is None and isinstance(now, Mapping) and "sha256" not in now:
         before = {}
     if now is None and isinstance(before, Mapping) and "sha256" not in before:
@@ -284,12 +284,12 @@ def _difference(before: Any, now: Any, key: str) -> str | None:
             if found is not None:
                 return found
         return None
-    if before == now or _short_for(before, now) or _short_for(now, before):
+    if before == now or _is_name_of(before, now) or _is_name_of(now, before):
         return None
     return f"{key} {_shown('was', before)} there and {_shown('is', now)} here"
 
 
-def _short_for(text: Any, table: Any) -> bool:
+def _is_name_of(text: Any, table: Any) -> bool:
     """Whether a name stands for the table, as ``"minimal"`` does for its algorithm alone."""
     return isinstance(table, Mapping) and isinstance(text, str) and [*table.values()] == [text]
 

@@ -163,11 +163,11 @@ Delay = Annotated[Duration, between(Duration(0), Duration("1 h"))]
 PositiveDelay = Annotated[Duration, between(Duration(1), Duration("1 h"))]
 #: A duration that takes time.
 PositiveDuration = Annotated[Duration, between(Duration(1))]
-#: An amount of data that is not nothing.
+#: An amount of data above zero.
 PositiveSize = Annotated[Size, between(Size(1))]
 #: The rate of a link or source.
 Bandwidth = Annotated[Rate, between(Rate("1 kB/s"), Rate("1000 TB/s"))]
-#: A part that is not nothing.
+#: A share above zero.
 PositiveShare = Annotated[Share, between(Share(1))]
 
 
@@ -362,9 +362,9 @@ def _in_file(value: Any) -> Any:
     return {"file": value} if "." in value or "/" in value else value
 
 
-#: Of a value that may be a list of nodes: a text such as ``0, 3-8`` stands for it.
+#: For a value that may be a list of nodes: a text such as ``0, 3-8`` stands for it.
 NODES_AS_TEXT = BeforeValidator(_listed)
-#: Of a value that may be a table with a file: the file's name stands for it.
+#: For a value that may be a table with a file: the file's name stands for it.
 FILE_AS_TEXT = BeforeValidator(_in_file)
 
 #: Numbers of groups or routers, from zero: a list, or a text with ranges; see :func:`numbers`.

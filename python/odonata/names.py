@@ -183,9 +183,9 @@ VIA: abc.Mapping[str, str] = {
 
 Queue = Literal["port", "channel", "hybrid"]
 QUEUE: abc.Mapping[str, str] = {
-    "port": "That of its first output port, all virtual channels together.",
-    "channel": "That of its virtual channel of the port.",
-    "hybrid": "That of its virtual channel where the detour begins with a port with which minimal routes may begin too, else that of the port.",
+    "port": "The queue of its first output port, all virtual channels together.",
+    "channel": "The queue of its virtual channel of the port.",
+    "hybrid": "The queue of its virtual channel where the detour begins with a port with which minimal routes may begin too, else that of the port.",
 }
 
 HopTime = Literal["head", "tail"]
@@ -214,8 +214,8 @@ SWITCHING: abc.Mapping[str, str] = {
 
 Occupancy = Literal["buffered", "requests"]
 OCCUPANCY: abc.Mapping[str, str] = {
-    "buffered": "Those in the output's buffer.",
-    "requests": "Those in input queues that have chosen the output as well.",
+    "buffered": "The bytes in the output's buffer.",
+    "requests": "The bytes in input queues that have chosen the output as well.",
 }
 
 Arbitration = Literal["round-robin", "oldest-first", "lowest-channel", "transit-first"]
@@ -229,7 +229,7 @@ ARBITRATION: abc.Mapping[str, str] = {
 Room = Literal["bytes", "packets"]
 ROOM: abc.Mapping[str, str] = {
     "bytes": "Its own size.",
-    "packets": "That of a whole packet.",
+    "packets": "The room of a whole packet.",
 }
 
 FparRules = Literal["paper", "codes", "codes-mended"]
@@ -365,7 +365,7 @@ BISECTION_ORDER: abc.Mapping[str, str] = {
 HaloOrder = Literal["together", "dimensions"]
 HALO_ORDER: abc.Mapping[str, str] = {
     "together": "All at once.",
-    "dimensions": "Those of one dimension before the next.",
+    "dimensions": "The exchanges of one dimension before the next.",
 }
 
 MatrixOrder = Literal["after-own", "ascending"]
@@ -377,7 +377,7 @@ MATRIX_ORDER: abc.Mapping[str, str] = {
 Receives = Literal["ahead", "in-turn"]
 RECEIVES: abc.Mapping[str, str] = {
     "ahead": "All of a window before it sends anything.",
-    "in-turn": "That of each step just before the step's send.",
+    "in-turn": "The receive of each step just before the step's send.",
 }
 
 Tree = Literal["binomial", "linear"]
@@ -480,8 +480,8 @@ OPERATION_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
 
 Library = Literal["mpich", "open-mpi", "fujitsu"]
 LIBRARY: abc.Mapping[str, str] = {
-    "mpich": "Those of MPICH 4.",
-    "open-mpi": "Those of Open MPI 1.3 to 4.0.",
+    "mpich": "The rules of MPICH 4.",
+    "open-mpi": "The rules of Open MPI 1.3 to 4.0.",
     "fujitsu": "What Fujitsu's MPI 4.0.1 was seen to choose on Fugaku, its own algorithms for tori replaced by others.",
 }
 

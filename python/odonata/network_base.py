@@ -62,7 +62,7 @@ RoutingChoice = Annotated[
     by_form({"a name": is_text, "a table": is_table}),
 ]
 
-#: Of UGAL-L where no rule is known that serves uniform and adversarial traffic alike
+#: The warning about UGAL-L where no rule is known that serves uniform and adversarial traffic alike
 #: (``docs/adaptive-routing.md``).
 UGAL_L_ON_GRIDS = (
     'routing = "ugal-l" knows too little in the 2-D groups of a Cray XC: by its default threshold '
@@ -112,7 +112,7 @@ class NetworkBase(Table):
         ]
 
     @model_validator(mode="after")
-    def _has_its_links(self) -> NetworkBase:
+    def _with_default_links(self) -> NetworkBase:
         links: Links | dict[str, Link] = self.links  # type: ignore[attr-defined]
         if isinstance(links, dict):
             return self

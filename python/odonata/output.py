@@ -350,7 +350,7 @@ def new_file(path: Path) -> Iterator[Path]:
         tempfile.TemporaryDirectory(
             prefix=f".{path.name}.", suffix=".partial", dir=path.parent, ignore_cleanup_errors=True
         ) as directory,
-        _holding(Path(directory)),
+        _locked(Path(directory)),
     ):
         partial = Path(directory) / path.name
         yield partial
@@ -407,7 +407,7 @@ def _synchronise(path: str | Path, directory: int | None = None) -> None:
 
 
 @contextlib.contextmanager
-def _holding(directory: Path) -> Iterator[None]:
+def _locked(directory: Path) -> Iterator[None]:
     """Lets others see that this process lives and needs a directory, where locks are known."""
     lock = os.open(directory, os.O_RDONLY)
     try:
@@ -576,7 +576,7 @@ class Claim:
             self._move(number)
 
     @contextlib.contextmanager
-    def bringing_up_to_date(
+    def updating(
         self,
         grown: Callable[[Path, Path], bool] | None = None,
         notice: Callable[[str], object] = warn,

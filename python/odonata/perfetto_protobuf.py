@@ -3,7 +3,7 @@
 The messages are those of Perfetto's ``TracePacket``, ``TrackEvent`` and ``TrackDescriptor``
 (https://perfetto.dev/docs/reference/trace-packet-proto); of their fields only the few below are
 written. A message is a row of fields, each a number that holds its place and kind, and then a
-number or a length with so many bytes (https://protobuf.dev/programming-guides/encoding/).
+number or a length with this many bytes (https://protobuf.dev/programming-guides/encoding/).
 """
 
 from __future__ import annotations

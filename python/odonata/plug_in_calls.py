@@ -66,7 +66,7 @@ class JobCall:
         name: Of the job.
         nodes: How many it gets.
         ranks: How many it has.
-        ranks_per_node: At most so many on a node.
+        ranks_per_node: At most this many on a node.
         parameters: What the scenario gives it beside the name.
         seed: Of this call: drawn from the scenario's seed, the job's place and the plug-in's name.
     """
@@ -484,7 +484,7 @@ class _Resolver:
 
     def __init__(self, form: dict[str, Any], position: int, directory: Path) -> None:
         self._form, self._position, self._directory = form, position, directory
-        #: Of the job, that is being resolved.
+        #: Key of the job that is being resolved.
         self.key = ""
 
     def job(self, job: dict[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def _source_parts(function: Callable[..., Any]) -> Iterator[bytes]:
         yield read_bytes(path)
 
 
-#: Those that programs registered, by kind and name.
+#: Plug-ins that programs registered, by kind and name.
 _REGISTERED: dict[tuple[Kind, str], PlugIn] = {}
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def a_program_of_its_own() -> Iterator[None]:
+def isolated_main() -> Iterator[None]:
     """Lets processes that are spawned within not run the user's program again.
 
     A spawned process imports the main module of its parent, in case that it needs something of it.

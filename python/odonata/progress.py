@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from odonata.study.run import StudyProgress
     from odonata.study.sweep import SweepPoint
 
-#: The rate shown is that of the last so many seconds.
+#: The rate shown is that of the last this many seconds.
 RATE_WINDOW_S = 3.0
 
 

@@ -166,7 +166,7 @@ def tracer_traces(config: str | os.PathLike[str]) -> list[ReplayedTrace]:
 
 
 def dragonfly_for(nodes: int) -> dict[str, Any]:
-    """The smallest balanced dragonfly (a = 2p = 2h, as many groups as can be) with so many nodes.
+    """The smallest balanced dragonfly (a = 2p = 2h, as many groups as can be) with this many nodes.
 
     J. Kim, W. Dally, S. Scott, D. Abts: Technology-driven, highly-scalable dragonfly topology,
     ISCA 2008.

@@ -7,8 +7,7 @@ A file::
 The same in code::
 
     from odonata import Scenario
-    from odonata.kind_base import with_kinds
-from odonata.load import Job
+    from odonata.load import Job
     from odonata.motif import Halo3d
     from odonata.network import Dragonfly
 

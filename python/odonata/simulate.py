@@ -111,7 +111,7 @@ def run(
             try:
                 raw = ask_engine(_engine.run, scenario, report, threads=threads, **more)
             except CheckpointError as error:
-                raise _in_words(error, claim, identity) from None
+                raise _in_keys(error, claim, identity) from None
         result = Result.from_engine(raw, scenario)
     except BaseException:
         claim.release()
@@ -120,7 +120,7 @@ def run(
     return result
 
 
-def _in_words(error: CheckpointError, claim: Claim, identity: Mapping[str, Any]) -> CheckpointError:
+def _in_keys(error: CheckpointError, claim: Claim, identity: Mapping[str, Any]) -> CheckpointError:
     """The error, said in the keys of the scenario if it is that the scenario is another one."""
     if not claim.resumes:
         return error

@@ -161,7 +161,7 @@ def _refuse(key: str, found: str, allowed: str) -> None:
 
 
 def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
-    """Keys of a network with so many nodes, each with what it means."""
+    """Keys of a network with this many nodes, each with what it means."""
     if family == "dragonfly":
         network = dragonfly_for(nodes)
         p, a, h = network["p"], network["a"], network["h"]
@@ -209,7 +209,7 @@ def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
 
 
 def _cube(nodes: int, dimensions: int) -> list[int]:
-    """The most even lattice with at least so many points."""
+    """The most even lattice with at least this many points."""
     size = [2] * dimensions
     while True:
         total = 1

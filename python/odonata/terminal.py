@@ -25,10 +25,10 @@ _COMMANDS = re.compile(
 
 def clean(text: str) -> str:
     """The text, with what a terminal would take for a command in letters."""
-    return _COMMANDS.sub(_in_letters, text)
+    return _COMMANDS.sub(_escaped_letter, text)
 
 
-def _in_letters(found: re.Match[str]) -> str:
+def _escaped_letter(found: re.Match[str]) -> str:
     number = ord(found[0])
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}"
 

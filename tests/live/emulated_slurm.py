@@ -343,7 +343,7 @@ class EmulatedSlurm:
             "CredType": "cred/munge",
             "StateSaveLocation": f"{base}/state",
             "SlurmdSpoolDir": f"{base}/spool/%n",
-            # Of each node, or steps of two nodes of this host meet in one directory.
+            # A directory per node, or steps of two nodes of this host meet in one directory.
             "TmpFS": f"{base}/tmp/%n",
             "SlurmctldPidFile": f"{base}/run/slurmctld.pid",
             "SlurmdPidFile": f"{base}/run/slurmd.%n.pid",

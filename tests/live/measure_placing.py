@@ -164,8 +164,8 @@ def waits(jobs: int, seconds: float) -> dict[str, Any]:
     return found
 
 
-#: Of `chaos`, seconds: how old the heartbeat may be and how often the watchdog looks; how long the
-#: daemon may have been silent before it rests.
+#: Times of `chaos` in seconds: how old the heartbeat may be and how often the watchdog looks; how
+#: long the daemon may have been silent before it rests.
 WATCHDOG_S, WATCHDOG_PERIOD_S, MOST_SILENT_S = 5, 2, 5
 #: As `chaos` runs its day: twice without us, so that two runs without us can be compared, too.
 CHAOS_RUNS = ("plain", "plain again", "placed")
@@ -196,7 +196,7 @@ class Observed:
     said: str = ""
 
     def waits(self) -> list[float]:
-        """Of each job, seconds."""
+        """The wait of each job, in seconds."""
         return [
             max(0.0, start - submit)
             for submit, start in zip(self.submitted, self.started, strict=True)

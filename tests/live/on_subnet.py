@@ -29,7 +29,7 @@ def preload() -> str:
 
 
 def environment(host: str, directory: Path) -> dict[str, str]:
-    """That of a program on a simulated host."""
+    """The environment of a program on a simulated host."""
     return {
         **os.environ,
         "SIM_HOST": host,

@@ -36,7 +36,7 @@ from odonata.control.network import by_destination
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-#: Of every interface: what arrives is taken, and nobody has to ask who has which address.
+#: Address of every interface: what arrives is taken, and nobody has to ask who has which address.
 MAC = "02:00:00:00:00:01"
 JOB = 1
 

@@ -31,7 +31,7 @@ circuits = "jobs"
 """
 NODES = [f"n{n}" for n in range(6)]
 ADDRESSES = {name: f"10.7.0.{n + 1}" for n, name in enumerate(NODES)}
-#: Of every node, so that nobody has to ask.
+#: Address of every node, so that nobody has to ask.
 MAC = "02:00:00:00:00:07"
 
 

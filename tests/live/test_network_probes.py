@@ -65,7 +65,7 @@ def test_b_is_blind_to_place_and_what_leaves_groups_is_not(
     assert watched == 0
     for run in [*idle, *found.values()]:
         assert run["counts"], run["why_not"]
-    # Of three sizes that fill trunks, so that one disturbed series does not decide.
+    # Three sizes fill trunks, so that one disturbed series does not decide.
     median = {
         name: statistics.geometric_mean(
             row["median_us"] for row in run["series"] if row["bytes"] >= 1 << 14
@@ -79,7 +79,7 @@ def test_b_is_blind_to_place_and_what_leaves_groups_is_not(
     # What else this host does may slow any one of them, by 1.6 as seen; never all that is not slow.
     assert median["across"] > 1.5 * min(median["idle"], median["inside"]), median
     assert median["across"] > max(median["idle"], median["inside"]), median
-    # Of the two, the quantity that knows where jobs are goes with times, by the size's usual one.
+    # The quantity that knows where jobs are goes with times, by the size's usual one.
     large = {
         name: [row for row in run["series"] if row["bytes"] >= 1 << 14]
         for name, run in found.items()

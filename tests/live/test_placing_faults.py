@@ -207,7 +207,7 @@ def check_once(cluster: EmulatedSlurm, daemon: Daemon, ids: list[int]) -> None:
         f"{[(ran[job], said[job], jobs.get(job)) for job in odd]}\n{logged(cluster, odd)}"
     )
     assert {jobs[job]["JobState"] for job in ids if job not in lost} == {"COMPLETED"}
-    # Of those whose decisions are known, none began on other nodes than one of them says.
+    # No job whose decisions are known began on other nodes than one of them says.
     decided: dict[int, list[set[str]]] = {}
     left: set[int] = set()
     for path in daemon.journal.parent.glob("journal.sqlite*"):

@@ -139,7 +139,7 @@ def test_the_table_of_minhop_is_read_back_and_its_cycle_shown(
     cycle = found["cycle"]
     assert isinstance(cycle, list) and len(cycle) >= 3
     assert all(re.match(r"router \d+ -> router \d+ \(port \d+, vc 0\)", line) for line in cycle)
-    # Of all pairs OpenSM counts the switches on the way; ibsim's own packets go the same way.
+    # OpenSM counts the switches on the way of all pairs; ibsim's own packets go the same way.
     counted = switches_on_the_way(directory)
     assert counted.total() == 1056 * 1055
     assert visited(by_tables(directory, DRAGONFLY)) == counted

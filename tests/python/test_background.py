@@ -114,7 +114,7 @@ def test_interruptions_are_of_the_longest_rank():
     many = interrupted_ns(background, 200, 40_000, random)
     assert np.mean(one > 0) == pytest.approx(0.01, abs=0.006)
     assert np.mean(many > 0) == pytest.approx(1 - np.exp(-2), abs=0.03)
-    # Of a second each rank loses 250 of 3.2 µs.
+    # In a second each rank loses 250 of 3.2 µs.
     assert interrupted_ns(background, 1, 1e9, random).mean() == pytest.approx(8e5, rel=0.01)
     assert not interrupted_ns(Background(detour_time="0 s"), 9, 1e9, random).any()
 

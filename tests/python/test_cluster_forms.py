@@ -189,7 +189,7 @@ def test_every_command_takes_every_form_of_topology(form: str, files: Path) -> N
     topology = ("--topology", files / form)
     used = run("cluster", "utilisation", *options, *topology)
     assert used.exit_code == 0, used.output
-    # Of 4 nodes, 2 in each group: 2 · 2 · (4 − 2) / 3, of 8 nodes.
+    # A job of 4 nodes has 2 in each group: 2 · 2 · (4 − 2) / 3, of 8 nodes.
     assert json.loads(used.stdout)["b_between_islands"] == pytest.approx(8 / 3 / 8)
     shown = run("cluster", "show", *options, *topology)
     assert shown.exit_code == 0, shown.output

@@ -183,7 +183,7 @@ def test_tasks_of_arrays() -> None:
     throttled = jobs.read_jobs(line("4_[0-9%2]"))[0][0]
     assert throttled.is_throttled and throttled.count_tasks() == 10
     assert jobs.read_jobs(line("4+1"))[0][0].is_part
-    # Of a list that was cut off, at a letter, the last task that it tells may be another.
+    # In a list that was cut off, at a letter, the last task may be another.
     assert tasks("4_[0-2,...]") == ["4_0", "4_1", "4_2"]
     cut = ",".join(map(str, range(0, 99999, 3)))[: (1 << 14) - 1]
     assert tasks(f"4_[{cut}]")[-1] == f"4_{cut.split(',')[-2]}"

@@ -445,7 +445,7 @@ def test_a_task_that_is_held_within_an_array_is_passed_over(slurm: FakeSlurm) ->
     slurm.job("4_[0-9]", 4)
     decided = pinned(run.cycle())
     assert set(decided) == {"4_0", "4_1", "4_2", "4_3"}
-    # Of task 0 our words did not lift the hold; the others begin.
+    # Our words did not lift the hold of task 0; the others begin.
     array = dict(slurm.rows.pop("4_[0-9]"))
     slurm.rows["4_[0,4-9]"] = array | {"i": "4_[0,4-9]"}
     for task in ("4_1", "4_2", "4_3"):

@@ -337,7 +337,7 @@ def test_a_simulated_schedule_and_its_groups(tmp_path: Path) -> None:
     assert wiring is not None
     parts = by_group(past.queue_at(50), wiring.leaf_of_node)
     assert sorted(part.n_c for part in parts.values()) == [1, 2, 2, 2]
-    # Of the job of five, two groups have two nodes, of which 3/4 of the partners are elsewhere,
+    # Two groups have two nodes of the job of five, of which 3/4 of the partners are elsewhere,
     # one has one node.
     assert spanning(past.queue_at(50), wiring.leaf_of_node, 8) == pytest.approx(
         (2 * 2 * 3 / 4 + 1) / 8

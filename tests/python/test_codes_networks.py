@@ -12,7 +12,7 @@ from command import call
 from odonata import Scenario, ScenarioError, _engine
 from odonata.simulate import ask_engine
 
-#: Of 32 nodes, as CODES ships it for replaying traces.
+#: A torus of 32 nodes, as CODES ships it for replaying traces.
 TORUS = """
 LPGROUPS { MODELNET_GRP { repetitions="32"; nw-lp="1"; modelnet_torus="1"; } }
 PARAMS {

@@ -64,7 +64,7 @@ def test_what_is_named_is_carried_out() -> None:
 
 
 def test_libraries_choose() -> None:
-    # Of six: MPICH's gather is a tree of six, Open MPI's linear. Both send five
+    # Among six, MPICH's gather is a tree of six, Open MPI's linear. Both send five
     # messages; those of the tree carry what was gathered.
     def sent(mpi: dict[str, object]) -> int:
         found = _engine.run(scenario("gather", mpi).normalised_json())

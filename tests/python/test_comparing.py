@@ -158,7 +158,7 @@ def test_a_steady_state_has_an_interval_of_its_own(tmp_path: Path) -> None:
 
 
 def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
-    """Of 400 pairs of samples with means 10 and 12, about 95 % cover the true change."""
+    """About 95 % of 400 pairs of samples with means 10 and 12 cover the true change."""
     import numpy as np
 
     chance = np.random.default_rng(5)

@@ -141,7 +141,7 @@ def test_set_proposes_the_keys_and_names_that_are_declared(tmp_path: Path) -> No
         "network.nic.injection=fifo",
     ]
     assert changes("network.nic.injection=f") == ["network.nic.injection=fifo"]
-    # Of all families of networks where none is known, and of the scenario's where it is.
+    # Keys of all families of networks where none is known, and of the scenario's where it is.
     assert "network.spines=" in changes("network.") and "network.size=" in changes("network.")
     scenario = tmp_path / "torus.toml"
     scenario.write_text('[network]\nfamily = "torus"\n[[job]]\n[[job]]\nmotif.kind = "shift"\n')
@@ -160,7 +160,7 @@ def test_every_command_that_changes_a_scenario_proposes_keys() -> None:
         option
         for command in _commands(odonata, click.Context(odonata))
         for option in command.params
-        # That of `odonata slurm` sets what slurm.conf does.
+        # The option of `odonata slurm` sets what slurm.conf does.
         if "--set" in option.opts and option.name == "changes"
     ]
     assert len(options) > 10

@@ -158,7 +158,7 @@ def test_without_a_certificate_nobody_is_let_in(
     # No certificate at all: not even tried.
     with pytest.raises(ScenarioError, match="no certificates; allowed: --tls-ca-file"):
         sweep(file, tmp_path / "none", DaskExecutor(cluster.address))
-    # Those of another cluster.
+    # Certificates of another cluster.
     _, others = made(tmp_path / "others")
     monkeypatch.setattr("odonata.study.remote.CONNECT_S", 1)
     with pytest.raises(OutputError, match="no Dask scheduler answers at tls"):

@@ -43,7 +43,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Path]:
 
 
 def test_the_files_have_the_columns_that_dragonview_reads(written: tuple[Result, Path]) -> None:
-    """Of a row of counters it takes six numbers, a colour, and the rest by their heads."""
+    """DragonView takes six numbers of a row of counters, a colour, and the rest by their heads."""
     _, tables = written
     heads = {file.name: file.read_text().split("\n")[0] for file in tables.glob("*.csv")}
     assert heads == {

@@ -109,7 +109,7 @@ def test_default_routing_takes_shortest_paths(network: dict[str, Any]) -> None:
 def share_delivered(
     network: dict[str, Any], nodes: int, offset: int, routing: Any, load: float
 ) -> float:
-    """Of what is offered, where every node sends to the one `offset` further on."""
+    """The share that arrives, where every node sends to the one `offset` further on."""
     link = {"bandwidth": "8 GB/s", "latency": "20 ns", "buffer": "64 KiB"}
     shift = {"pattern": "shift", "offset": offset, "message": "1 KiB", "load": load}
     scenario = Scenario.from_dict(

@@ -115,7 +115,7 @@ def test_fat_trees_are_those_of_their_definition(seed: int) -> None:
 
 @pytest.mark.parametrize("q", [3, 5, 7, 11, 13])
 def test_slim_flies_are_mckay_miller_siran_graphs(q: int) -> None:
-    # Of primes, with the generators of Hafner 2004 by any primitive root.
+    # Graphs of primes, with the generators of Hafner 2004 by any primitive root.
     graph, described = built({"family": "slim-fly", "q": q, "p": 1})
 
     def expected(root: int) -> nx.Graph:

@@ -39,7 +39,7 @@ def fat_tree(draw: random.Random) -> dict[str, Any]:
 
 
 def slim_fly(draw: random.Random) -> dict[str, Any]:
-    """Those of up to 50 routers."""
+    """Slim flies of up to 50 routers."""
     return {"family": "slim-fly", "q": draw.choice([3, 4, 5]), "p": draw.randint(1, 2)}
 
 

@@ -296,7 +296,7 @@ def test_a_file_may_move_but_not_change(case: str, tmp_path: Path) -> None:
     moved = Scenario.from_dict(scenario.to_dict(), directory=tmp_path / "there")
     assert fingerprint_of(moved) == before
     assert difference(answer, words(moved)) is None
-    # Of the same length, and at once: neither size nor a coarse time stamp tells it.
+    # Content of the same length, and at once: neither size nor a coarse time stamp tells it.
     content = bytearray(file.read_bytes())
     content[-2] ^= 1
     file.write_bytes(content)

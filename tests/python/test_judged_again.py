@@ -285,7 +285,7 @@ def test_points_that_were_added_are_counted_once(study: StudyFile) -> None:
 def test_points_are_kept_and_found_again_by_their_scenario(
     study: StudyFile, tmp_path: Path
 ) -> None:
-    """Of one run two points and one that the study no longer has; a line is not whole yet."""
+    """One run has two points and one that the study no longer has; a line is not whole yet."""
     import judged_again
 
     points = Sweep(study).points

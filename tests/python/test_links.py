@@ -175,12 +175,12 @@ def partial_directory_swapped(attack: Attack) -> None:
 def result_files(attack: Attack) -> None:
     """Links of names that results get are replaced, and moved aside as links."""
     attack.link("a")
-    with Claim(attack.here, goes_on="a") as claim, claim.bringing_up_to_date() as partial:
+    with Claim(attack.here, goes_on="a") as claim, claim.updating() as partial:
         write_file(partial / "b", "ours")
     attack.link("b")
     with (
         Claim(attack.here, goes_on="a") as claim,
-        claim.bringing_up_to_date(notice=lambda _: None) as partial,
+        claim.updating(notice=lambda _: None) as partial,
     ):
         write_file(partial / "b", "ours again")
     assert (attack.here / "b").read_text() == "ours again"
@@ -262,7 +262,7 @@ def pictures(attack: Attack) -> None:
 
 
 def whole_studies(attack: Attack) -> None:
-    """Of all files that a study leaves, each in turn a link."""
+    """Each file that a study leaves is a link in turn."""
     assert attack.study() == ""
     out = attack.here / "out"
     names = sorted(path.name for path in out.iterdir())

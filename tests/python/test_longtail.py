@@ -109,7 +109,7 @@ def test_packed_jobs_take_the_fullest_groups() -> None:
 
 
 def test_scattered_jobs_span_cells_as_those_on_leonardo() -> None:
-    """Of jobs of 4, 8 and 16 nodes 54, 31 and 7 % were in one cell (HLC-Lab/pico)."""
+    """54, 31 and 7 % of jobs of 4, 8 and 16 nodes were in one cell (HLC-Lab/pico)."""
     random = Random(3)
     for size, alone in ((4, 0.54), (8, 0.31), (16, 0.07)):
         spans = []
@@ -155,7 +155,7 @@ def test_indicators_see_where_jobs_are() -> None:
 
 
 def test_background_traffic_is_what_was_measured() -> None:
-    """Of miniAMR a rank sent 829 MB in 17.0 s; a node has 16 such ranks at each of six faces."""
+    """A rank of miniAMR sent 829 MB in 17.0 s; a node has 16 such ranks at each of six faces."""
     rates = {one.name: one.bytes_per_s for one in APPLICATIONS}
     per_rank = 829.4e6 / 17.0
     # 6 faces of 16 ranks, each with one of its 6.45 partners across, and 12^(2/3) times as much.
@@ -324,7 +324,7 @@ def test_the_second_node_is_on_another_leaf_of_the_same_island() -> None:
 
 
 def test_scatter_hides_a_correlation() -> None:
-    """Of two series that have nothing in common one draw in twenty is significant at 5 %."""
+    """One draw in twenty is significant at 5 %, of two series that have nothing in common."""
     x = np.linspace(0.0, 0.9, 88)
     assert share_not_seen(x, 1 + x, 0.0, 22) == 0.0
     assert share_not_seen(x, 1 + 1e-9 * x, 0.3, 22) == pytest.approx(0.95, abs=0.02)
@@ -363,7 +363,7 @@ def test_families_are_fitted_once_to_the_distributions_that_have_any(
     (one,) = fits = families.best_fits(found, kept, ("gamma", "norm", "uniform"))
     assert (one.collective, one.calls, one.families) == ("broadcast", 300, 3)
     assert one.bic.startswith("gamma")
-    # Of gamma(2) and the normal distribution of its mean and variance, by quadrature; the
+    # For gamma(2) and the normal distribution of its mean and variance, by quadrature; the
     # standard error of 60 calls is 0.08, and five of them are allowed.
     assert one.held_out == pytest.approx(0.188, abs=0.4)
     before = kept.stat().st_mtime_ns

@@ -267,7 +267,7 @@ def test_open_mpi_sends_to_all_children_at_once():
         ("bcast", "pipeline_ompi", 9, 800_000),
         # 3 sends to 1 while 2 sends to the root, to which 1 sends then.
         ("reduce", "binary_ompi", 4, 200_000),
-        # Of the messages of 1 and 2 the root receives both at a time, in 200 us.
+        # The root receives the messages of 1 and 2 at a time, in 200 us.
         ("reduce", "binary_ompi", 3, 200_000),
         ("reduce", "binomial_ompi", 4, 200_000),
         # 2, 4, 6 and 8 send to their heads; the root receives 400 us long.
@@ -373,7 +373,7 @@ def test_blocking_sends_may_have_an_eager_limit_of_their_own(engine):
         for size in (100_000, 300_000):
             case = predictor.case(HOSTS[:2], collective, algorithm, size)
             times[algorithm, size] = predictor.predict(case).median_ns
-    # Of a gather half of the vector is sent, by MPI_Send: 50 and 150 kB at once.
+    # A gather sends half of the vector, by MPI_Send: 50 and 150 kB at once.
     assert times["linear", 100_000] == pytest.approx(1_000 + 5_000, rel=0.01)
     assert times["linear", 300_000] == pytest.approx(1_000 + 15_000, rel=0.01)
     # A broadcast's tree sends by MPI_Isend: it asks first.
@@ -436,7 +436,7 @@ def test_copies_that_mpich_makes():
 
 
 def test_the_name_of_an_algorithm_says_whose_copies_it_makes():
-    """Of 8 MiB at 1 GB/s: two copies by PICO's Bruck, one and an eighth by MPICH's, by name or as
+    """8 MiB at 1 GB/s take two copies by PICO's Bruck, one and an eighth by MPICH's, by name or as
     the scenario's library."""
     copies = "copy = [{ size = '1 MiB', bandwidth = '1 GB/s' }]\n[mpi]\ncollectives = "
     by_open_mpi = Predictor(small(copies + "{ library = 'open-mpi' }\n"))

@@ -128,7 +128,7 @@ def test_netgauge_is_read(tmp_path):
         "#MessageSize Rank0Time(us) Rank1Time(us) Rank2Time(us) \n16 4.0 6.0 5.0 \n16 7.0 1.0 2.0\n"
     )
     (row,) = read_measurements([calls])
-    # Of the slowest rank; the vector has a block for every rank.
+    # The time is the slowest rank's; the vector has a block for every rank.
     assert (row.operation, row.bytes, row.ranks, row.median_ns) == ("alltoall", 48, 3, 6_500)
     with tarfile.open(tmp_path / "all.tar.xz", "w:xz") as archive:
         archive.add(calls, "2022/linear_alltoall_3_16.csv")

@@ -12,7 +12,7 @@ from command import call
 from odonata import Scenario
 from odonata.html import write_report
 
-#: Of every link, 16 GiB/s.
+#: Rate of every link, 16 GiB/s.
 RATE = 16 * 2**30
 MB = 1_000_000
 

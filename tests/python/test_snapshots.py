@@ -84,7 +84,7 @@ def session(name: str, directory: Path) -> str:
     for line in SESSIONS[name]:
         done = call(*line.split(), directory=directory)
         text = done.stdout + done.stderr
-        # Of the machine, not of the program: how long it computed, and how fast that was.
+        # The machine's, not the program's: how long it computed, and how fast that was.
         text = re.sub(r"hops, .* of computing \(.*\)", "hops, … of computing", text)
         text = "\n".join(row.rstrip() for row in text.splitlines())
         parts.append(f"$ odonata {line}\n{text}\n")

@@ -127,7 +127,7 @@ def test_comparisons_read_back_equal(tmp_path: Path) -> None:
 def test_routes_are_counted_on_the_wiring() -> None:
     network = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
     routes = Routes(Scenario.from_dict({"network": network}))
-    # Of 71 other nodes 1 is beside, 6 in the group; 2 · 8 of the 64 others belong to the router
+    # Among 71 other nodes 1 is beside, 6 in the group; 2 · 8 of the 64 others belong to the router
     # behind one of the router's own two links or one local hop away, and so on: with 1/4 each
     # end of the global link is the router itself.
     assert routes.minimal_uniform() == pytest.approx(

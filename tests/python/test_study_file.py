@@ -71,7 +71,7 @@ def test_the_limit_counts_combinations_that_conditions_leave(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study = StudyFile.from_file(file)
-    # Of 2 · 2 · 2 values, minimal routing has no alpha: six combinations.
+    # Among 2 · 2 · 2 values, minimal routing has no alpha: six combinations.
     monkeypatch.setattr("odonata.study.sweep.MOST_COMBINATIONS", 6)
     assert len(Sweep(study).points) == 6 * 2
     monkeypatch.setattr("odonata.study.sweep.MOST_COMBINATIONS", 5)

@@ -337,7 +337,7 @@ def test_verdicts_by_intervals() -> None:
 
 
 def test_the_interval_of_a_scatter_is_that_of_another_sample() -> None:
-    """Of 4,000 pairs of normal samples, the interval of the one holds the scatter of the other in
+    """In 4,000 pairs of normal samples, the interval of the one holds the scatter of the other in
     95 % (± 1 %, three standard deviations); and it is made for the number of values."""
     draw = np.random.default_rng(3)
     for count in (5, 15):
@@ -506,6 +506,22 @@ def test_the_page_says_where_parameters_are_from_and_what_is_lacking() -> None:
     assert "| buffers of 8 KiB | a fit | the first finding; fitted on: at 10 % |" in text
     assert "| T = 50 % | the paper | 3.1.2 |" in text
     assert "- Figure 9: nobody counts that." in text
+
+
+def test_the_page_begins_with_what_was_found_and_a_picture() -> None:
+    from odonata.study.page import page
+
+    figure = '[[figure]]\nname = "all"\ntitle = "All of it"\nx = "load"\ny = "latency_us"\n'
+    study = StudyFile.from_dict(parse_toml(RULED + figure, "study"))
+    verdicts = judge(study, _measured([2.09, 2.1, 2.1, 2.1, 2.11]))
+    text = page(study, _measured([2.1]), verdicts, ["all.png"], command="x", total=0)
+    # One finding is what the buffers were fitted to, the other is judged.
+    assert text.split("\n")[2:5] == [
+        "Of 2 published findings: 1 *holds*, 1 *fitted to*.",
+        "",
+        "![All of it](all.png)",
+    ]
+    assert "## Figures" not in text, "the only picture is at the top"
 
 
 def test_a_fitted_finding_is_not_judged_by_its_combinations_either() -> None:

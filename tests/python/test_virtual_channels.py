@@ -43,7 +43,7 @@ NEEDED: dict[str, tuple[dict[str, Any], int]] = {
         3,
     ),
 }
-#: Those whose channel follows from a packet's source and destination.
+#: Algorithms whose channel follows from a packet's source and destination.
 REFUSED = {"dfsssp", "forwarding-tables"}
 
 

@@ -158,7 +158,7 @@ def test_jobs_slow_each_other_down_on_the_network() -> None:
     assert starts(under_policy(busy, Rules(policy="contiguous"), runs, 3600)) == {"5": 50}
     found = under_policy(busy, Rules(policy="contiguous"), runs, 3600, links)
     assert found[0].start_s == pytest.approx(100, abs=0.01)
-    # Of eight nodes four send to four over one link.
+    # Four of eight nodes send to the other four over one link.
     assert found[0].stretch == pytest.approx(4, rel=1e-3)
     assert found[0].run_s == pytest.approx(40, rel=1e-3)
     assert found[0].slowdown == pytest.approx((100 + 95 + 40) / 10, rel=1e-3)
@@ -261,7 +261,7 @@ def test_nobody_waits() -> None:
 
 
 def test_nodes_that_nobody_gets_are_left_out() -> None:
-    """Of eight nodes three run job 1 until 100 s, and four are out, one by a job unseen."""
+    """Three of eight nodes run job 1 until 100 s, and four are out, one by a job unseen."""
     look = snapshot(waits(2, 2, 10), waits(3, 4, 10))
     nodes = dict(look.machine.nodes)
     free = [name for name in nodes if not any(name in job.nodes for job in look.jobs)]

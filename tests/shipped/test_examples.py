@@ -16,7 +16,7 @@ from odonata.shipped import EXAMPLES
 from test_code_blocks import recorded_log
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Those that are part of the package have a list of their own.
+#: Scenarios that are part of the package have a list of their own.
 SCENARIOS = [
     file for file in sorted((ROOT / "examples").glob("*.toml")) if file.stem not in EXAMPLES
 ]

@@ -82,7 +82,7 @@ pub trait Listed: Named + Copy + 'static {
 pub struct UnknownName {
     /// The name.
     pub found: Box<str>,
-    /// Those that there are.
+    /// Names that exist.
     pub allowed: &'static [&'static str],
 }
 

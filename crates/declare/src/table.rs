@@ -59,13 +59,13 @@ pub struct KeyDeclaration {
     pub called: Option<&'static str>,
     /// Words in place of a value, and what each is in the engine's form.
     pub words: Vec<(&'static str, Value)>,
-    /// Of a table: the key of it whose value may stand for all of it.
+    /// The key of a table whose value may stand for all of the table.
     pub short: Option<&'static str>,
     /// The key that has no say where this one is given.
     pub instead_of: Option<&'static str>,
     /// Key of the engine's form that says whether it is a word.
     pub word_key: Option<&'static str>,
-    /// Of a quantity: the plain numbers that may stand in its place.
+    /// The plain numbers that may stand in the place of a quantity.
     pub number: Option<OrNumber>,
     /// Whether it may be nothing.
     pub optional: bool,
@@ -308,8 +308,8 @@ impl Notes {
         needed: true,
         ..Self::COUNT
     };
-    /// A number of things of which the text says the default.
-    pub const UNSAID_COUNT: Self = Self {
+    /// A number of things whose default stands in the key's text.
+    pub const OPTIONAL_COUNT: Self = Self {
         unsaid: true,
         ..Self::COUNT
     };
@@ -323,13 +323,13 @@ impl Notes {
         most_entries: Some(16),
         ..Self::NONE
     };
-    /// A part of something.
+    /// A share.
     pub const FRACTION: Self = Self {
         least: Some(0.0),
         most: Some(1.0),
         ..Self::NONE
     };
-    /// A part of something that is not nothing.
+    /// A share above zero.
     pub const POSITIVE_FRACTION: Self = Self {
         more_than: Some(0.0),
         most: Some(1.0),

@@ -187,7 +187,7 @@ impl Demands {
 /// Filling in progress; kept for its memory.
 #[derive(Clone, Debug, Default)]
 struct Filling {
-    /// Of every link: capacity left, and what rising users put on it per rate, and how
+    /// Capacity left of every link, what rising users put on it per rate, and how
     /// many they are.
     left: Vec<f64>,
     pull: Vec<f64>,

@@ -36,7 +36,7 @@ pub struct LinkNumbers {
 }
 
 impl LinkNumbers {
-    /// Of this network.
+    /// The links of this network.
     pub fn new(topology: &Topology) -> Self {
         Self {
             ports: topology.ports() as u32,
@@ -67,7 +67,7 @@ impl LinkNumbers {
 /// What passing a router and starting over links costs at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delays {
-    /// Of a router.
+    /// Delay of a router.
     pub router: Picoseconds,
     /// Bytes that must have arrived before a router goes on with them: a flit
     /// under cut-through, a packet under store-and-forward.

@@ -39,7 +39,7 @@ use crate::cursor::Cursor;
 use crate::program::{CollectiveKind, Totals};
 use data::Blocks;
 use exchange::{AtOnce, Taking};
-use phase::{Doing, Phase};
+use phase::{Activity, Phase};
 
 /// What one member does next in a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,7 +150,7 @@ impl CollectiveCall {
     }
 
     /// The first part of it: of what is done many times in the same way, one after the other,
-    /// only so many times; of rounds whose partners differ as many of all. Those are rounds
+    /// only this many times; of rounds whose partners differ as many of all. Those are rounds
     /// around rings and between pairs, segments along trees, and messages of single blocks.
     pub fn shortened(mut self, repeats: u32) -> Self {
         for phase in &mut self.phases {
@@ -188,7 +188,7 @@ impl CollectiveCall {
             let member = |place| phase.member(place, size);
             let tag = |tag| number * PHASE_TAGS + tag % PHASE_TAGS;
             match phase.doing(place, size, cursor.position) {
-                Doing::End => {
+                Activity::End => {
                     *cursor = Cursor {
                         stage: number + 1,
                         ..Cursor::default()
@@ -197,7 +197,7 @@ impl CollectiveCall {
                         return Act::WaitAll;
                     }
                 }
-                Doing::AtOnce(next) => {
+                Activity::AtOnce(next) => {
                     cursor.position += 1;
                     match next {
                         AtOnce::Nothing => {}
@@ -234,7 +234,7 @@ impl CollectiveCall {
                         }
                     }
                 }
-                Doing::Round(exchange) => {
+                Activity::Round(exchange) => {
                     cursor.iteration += 1;
                     match cursor.iteration {
                         1 => {

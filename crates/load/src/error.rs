@@ -26,7 +26,7 @@ pub enum LoadError {
     /// An algorithm that a collective does not have.
     #[error("unknown algorithm \"{name}\" of {operation}; use one of: auto, {}", allowed.join(", "))]
     UnknownAlgorithm {
-        /// Of which operation.
+        /// Operation of the algorithm.
         operation: &'static str,
         /// Name found.
         name: Box<str>,

@@ -76,7 +76,7 @@ struct Part {
     /// Its requests that are not complete: all of them, and receives.
     outstanding: u32,
     receives: u32,
-    /// Of the receive that it posted last, if that is not complete.
+    /// The receive that it posted last, if that is not complete.
     last_receive: Option<u32>,
     /// Whether it goes on only when they are complete.
     waits: PartWaits,
@@ -100,7 +100,7 @@ struct State {
     /// By number; `None`: free.
     requests: Vec<Option<Request>>,
     free: Vec<u32>,
-    /// Of [`Owner::Script`]: all, and receives.
+    /// Open operations of [`Owner::Script`]: all, and receives.
     outstanding: u32,
     receives: u32,
     /// Handles that are not done with: what they wait for (a collective is like
@@ -137,7 +137,7 @@ pub struct Interpreter<O> {
 }
 
 impl<O: Operations> Interpreter<O> {
-    /// Of `rank`, from the beginning of its operations.
+    /// The interpreter of `rank`, from the beginning of its operations.
     pub fn new(rank: RankId, operations: O) -> Self {
         Self {
             rank,

@@ -125,7 +125,7 @@ impl Arrivals {
         }
     }
 
-    /// The same process, so many times as often.
+    /// The same process, this many times as often.
     fn times_as_often(self, factor: f64) -> Self {
         match self {
             Self::Poisson { mean_gap_ps } => Self::Poisson {

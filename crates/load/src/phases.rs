@@ -162,7 +162,7 @@ enum Leaf {
     Script(Arc<dyn Script>),
     Collective {
         division: Division,
-        /// Of the communicators.
+        /// Number of the communicators.
         number: u32,
         calls: Calls,
     },

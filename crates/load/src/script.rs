@@ -125,7 +125,7 @@ pub struct Idleness {
 }
 
 impl Idleness {
-    /// Of so many ranks.
+    /// A script of this many ranks.
     pub const fn new(ranks: u32) -> Self {
         Self { ranks }
     }

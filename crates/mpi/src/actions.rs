@@ -55,7 +55,7 @@ pub enum Task {
     TakeIn(RequestId),
     /// The same of one that was granted and whose sender waits to hear of it.
     TakeInAndFinish {
-        /// Of the receive.
+        /// Request of the receive.
         request: RequestId,
         /// Number of the message at its sender.
         handle: u32,

@@ -153,7 +153,7 @@ pub struct Matching {
     pub wildcards: Vec<(u64, Wanted, Posted)>,
     /// Numbers what is posted and what arrives.
     pub next: u64,
-    /// Of ordered contexts: messages sent, by (context, receiver).
+    /// Messages sent in ordered contexts, by (context, receiver).
     #[serde(with = "sorted_map")]
     pub sent: EntityMap<(Context, u32), u32>,
     /// The same: messages that have come in order, by (context, sender).

@@ -28,8 +28,8 @@ pub struct Outgoing {
     /// Its place among the messages of this sender, receiver and context, if the context is
     /// ordered.
     pub sequence: u32,
-    /// Of messages that wait for a grant, with all that concerns them: their number at the
-    /// sender. Of others: the request of the rank that began it.
+    /// The number at the sender of messages that wait for a grant and of all that concerns them;
+    /// the request of the rank that began it for others.
     pub handle: u32,
     /// Completed when the tail has left the node; or [`NO_REQUEST`].
     #[serde(with = "or_absent")]
@@ -112,7 +112,7 @@ pub struct Incoming {
 }
 
 impl Incoming {
-    /// Of a question for a part of the receiver's memory: the size of that.
+    /// The size of the part of the receiver's memory that a get asks for.
     #[inline]
     pub(crate) fn asked_bytes(&self) -> u64 {
         u64::from(self.sequence) << 32 | u64::from(self.envelope.tag)

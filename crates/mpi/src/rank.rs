@@ -76,7 +76,7 @@ pub struct RankRecord {
     /// Long messages that wait for their receiver, by handle.
     #[serde(with = "sorted_map")]
     pub held: KeyMap<Sending>,
-    /// Those that were granted and sent and whose receivers have yet to say that they
+    /// Messages that were granted and sent and whose receivers have yet to say that they
     /// have them, by handle.
     #[serde(with = "sorted_map")]
     pub unfinished: KeyMap<Sending>,

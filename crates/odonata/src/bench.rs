@@ -21,7 +21,7 @@ struct Machine {
     duration_ps: u64,
 }
 
-/// Of several of a family, the first is the one that is meant by the family alone.
+/// The first of several of a family is the one that is meant by the family alone.
 const MACHINES: [Machine; 9] = [
     Machine {
         family: "dragonfly",

@@ -17,7 +17,7 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Of two pieces of work in two processes.
+    /// The cost of two pieces of work in two processes.
     #[must_use]
     pub fn after(self, before: Self) -> Self {
         Self {

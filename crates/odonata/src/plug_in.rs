@@ -242,7 +242,7 @@ impl PlugIns {
     /// Reads a normalised scenario in JSON that may name plug-ins.
     ///
     /// # Errors
-    /// As of [`Scenario::from_json`].
+    /// As for [`Scenario::from_json`].
     pub fn read_json(&self, text: &str) -> Result<PluggedScenario, SpecError> {
         let value = serde_json::from_str(text)
             .map_err(|error| SpecError::new("", format!("is no JSON: {error}")))?;
@@ -253,7 +253,7 @@ impl PlugIns {
     /// form.
     ///
     /// # Errors
-    /// As of [`Scenario::from_toml`].
+    /// As for [`Scenario::from_toml`].
     pub fn read_toml(&self, text: &str) -> Result<PluggedScenario, SpecError> {
         self.read_value(crate::spec::toml_value(text)?)
     }
@@ -317,7 +317,7 @@ impl PlugIns {
     /// Simulates a scenario.
     ///
     /// # Errors
-    /// As of [`crate::run`]; what a plug-in says goes with the key that names it.
+    /// As for [`crate::run`]; what a plug-in says goes with the key that names it.
     pub fn run(
         &self,
         plugged: &PluggedScenario,
@@ -334,7 +334,7 @@ impl PlugIns {
             return run_with(
                 scenario,
                 topology,
-                Engine::Ours(&routing),
+                Engine::BuiltIn(&routing),
                 &additions,
                 None,
                 observer,
@@ -347,7 +347,7 @@ impl PlugIns {
                         observer: &mut dyn Observer| {
             router.simulate(topology, config, jobs, measurement, observer)
         };
-        let engine = Engine::Theirs {
+        let engine = Engine::PlugIn {
             virtual_channels: router.virtual_channels(),
             simulate: &simulate,
         };

@@ -119,7 +119,7 @@ pub fn registry() -> Vec<List> {
     lists
 }
 
-/// Those that need nothing but a name, and those that are fitted to the network.
+/// Mappings that need nothing but a name, and mappings that are fitted to the network.
 fn mappings() -> List {
     let mut list = list::<spec::Mapping>("mapping");
     let fitted = entries::<spec::MappingStart>().into_iter();

@@ -24,7 +24,7 @@ pub(crate) struct JobRouters<'a> {
 }
 
 impl<'a> JobRouters<'a> {
-    /// Of a job with a rank on each of `node_of_rank`.
+    /// The pairs of a job with a rank on each of `node_of_rank`.
     ///
     /// # Errors
     /// If not all routers have as many ranks.

@@ -44,7 +44,7 @@ pub(crate) fn run_session(
     check(scenario)?;
     let topology = build_topology(scenario)?;
     let routing = build_routing(scenario, &topology)?;
-    let engine = Engine::Ours(&routing);
+    let engine = Engine::BuiltIn(&routing);
     run_with(scenario, topology, engine, &Nothing, session, observer)
 }
 
@@ -58,12 +58,12 @@ pub(crate) type Simulate<'a> = dyn Fn(
     ) -> Result<Outcome, SimError>
     + 'a;
 
-/// By which routing algorithm packets are simulated.
+/// The routing algorithm that packets are simulated by.
 pub(crate) enum Engine<'a> {
-    /// One of ours.
-    Ours(&'a AnyRouting),
-    /// That of a plug-in.
-    Theirs {
+    /// An algorithm of this project.
+    BuiltIn(&'a AnyRouting),
+    /// The algorithm of a plug-in.
+    PlugIn {
         virtual_channels: u8,
         simulate: &'a Simulate<'a>,
     },
@@ -130,8 +130,8 @@ pub(crate) fn run_with(
         precise: asked.precision.map(|_| steady.precise),
         outcome,
         virtual_channels: match engine {
-            Engine::Ours(routing) => lanes(scenario, routing).count(),
-            Engine::Theirs {
+            Engine::BuiltIn(routing) => lanes(scenario, routing).count(),
+            Engine::PlugIn {
                 virtual_channels, ..
             } => virtual_channels,
         },
@@ -147,13 +147,13 @@ fn circuits_that_change<'s>(
     engine: &Engine<'_>,
 ) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
     let flow = scenario.simulation.engine == spec::Engine::Flow;
-    let theirs = matches!(engine, Engine::Theirs { .. });
-    if flow && theirs {
+    let plugged = matches!(engine, Engine::PlugIn { .. });
+    if flow && plugged {
         let allowed = "packet, as flows do not know the routing of a plug-in";
         return Err(SpecError::value("simulation.engine", "\"flow\"", allowed));
     }
     let circuits = changing_circuits(scenario)?;
-    if circuits.is_some() && (flow || theirs) {
+    if circuits.is_some() && (flow || plugged) {
         let allowed = "\"unsteered\", \"jobs\", \"file\" or \"matrix\": circuits change during runs of \
                        packets only, under `up-down` or `steered`";
         return Err(SpecError::value(
@@ -196,7 +196,7 @@ impl Simulation<'_> {
             );
         }
         let outcome = match (self.engine, &mut self.circuits) {
-            (Engine::Ours(routing), Some(circuits)) => run_with_circuits(
+            (Engine::BuiltIn(routing), Some(circuits)) => run_with_circuits(
                 topology,
                 routing,
                 config,
@@ -206,7 +206,7 @@ impl Simulation<'_> {
                 state,
                 observer,
             ),
-            (Engine::Ours(routing), None) => run_any(
+            (Engine::BuiltIn(routing), None) => run_any(
                 topology,
                 routing,
                 config,
@@ -215,7 +215,7 @@ impl Simulation<'_> {
                 state,
                 observer,
             ),
-            (Engine::Theirs { simulate, .. }, _) => {
+            (Engine::PlugIn { simulate, .. }, _) => {
                 simulate(topology, config, plans, measurement, observer)
             }
         };

@@ -29,8 +29,8 @@ pub struct JobStatistics {
 }
 
 impl JobStatistics {
-    /// Of every open-loop job, from `from` (or the job's start) to `to` (or the job's end, which is
-    /// that of its number in `ends`, if it has one there).
+    /// The statistics of every open-loop job, from `from` (or the job's start) to `to` (or the job's
+    /// end, which is that of its number in `ends`, if it has one there).
     pub(crate) fn all(
         timeline: &Timeline,
         plans: &[JobPlan],

@@ -128,7 +128,7 @@ pub enum Refusal {
         asked: u32,
         /// Groups that it may use.
         groups: usize,
-        /// Those without jobs.
+        /// Groups without jobs.
         idle: usize,
         /// Their nodes.
         free: u32,

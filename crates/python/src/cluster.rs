@@ -49,7 +49,7 @@ impl ClusterPlacement {
         depth: u32,
     ) -> PyResult<(Vec<Given>, Vec<Kept>)> {
         let holder = |(end, nodes)| batch::Holder { end, nodes };
-        let waiter = |(nodes, estimate, allowed, stream)| batch::Waiter {
+        let waiter = |(nodes, estimate, allowed, stream)| batch::WaitingJob {
             nodes,
             estimate,
             allowed,

@@ -38,7 +38,7 @@ pub enum Crossbar {
     /// Input buffers are one FIFO per virtual channel (head-of-line blocking),
     /// outputs have a buffer.
     Bounded {
-        /// Of each of the crossbar's ports.
+        /// Rate of each of the crossbar's ports.
         rate: CrossbarRate,
         /// Output buffer per virtual channel; must hold a packet.
         output_buffer: Bytes,
@@ -75,7 +75,7 @@ pub enum Arbitration {
     LowestChannel,
     /// One that has come from another router before those of the router's own nodes.
     ///
-    /// Of equals the channels take turns, and with a bounded crossbar the inputs. What is in the
+    /// Among equals the channels take turns, and with a bounded crossbar the inputs. What is in the
     /// network then gets out before more comes in.
     TransitFirst,
 }
@@ -87,7 +87,7 @@ pub enum Room {
     /// Its own size.
     #[default]
     Bytes,
-    /// That of a whole packet.
+    /// The room of a whole packet.
     ///
     /// Whatever its own size: buffers have slots.
     Packets,
@@ -111,13 +111,13 @@ pub enum CreditUse {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum OccupancyCount {
-    /// Those in the output's buffer.
+    /// The bytes in the output's buffer.
     ///
     /// What waits in input queues is not seen, so
     /// that all of a burst may choose an output before any of it has got there.
     #[default]
     Buffered,
-    /// Those in input queues that have chosen the output as well.
+    /// The bytes in input queues that have chosen the output as well.
     Requests,
 }
 
@@ -162,7 +162,7 @@ impl RouterModel {
 pub enum Decisions {
     /// For every packet.
     ///
-    /// Those of a message may take different paths, and overtake each other.
+    /// The packets of a message may take different paths, and overtake each other.
     #[default]
     #[serde(rename = "packet")]
     PerPacket,
@@ -328,7 +328,7 @@ impl HostTimes {
             .map_or(Picoseconds::ZERO, |point| point.1)
     }
 
-    /// Of a message.
+    /// The time of a message.
     pub fn of(&self, message: Bytes) -> Picoseconds {
         let points = &self.points[..self.count];
         let Some(last) = points.len().checked_sub(1) else {
@@ -366,7 +366,7 @@ impl Default for Protocol {
 }
 
 impl Protocol {
-    /// Time between a rank's handing over a message of so many bytes and its interface's
+    /// Time between a rank's handing over a message of this many bytes and its interface's
     /// having it.
     pub fn delay_of(&self, message: Bytes) -> Picoseconds {
         self.send_delay.saturating_add(self.delay_times.of(message))

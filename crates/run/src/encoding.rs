@@ -33,7 +33,7 @@ pub mod or_absent {
     /// Saves one more than `value`.
     ///
     /// # Errors
-    /// Of `serializer`.
+    /// Whatever `serializer` reports.
     pub fn serialize<T: Number + Serialize, S: Serializer>(
         value: &T,
         serializer: S,
@@ -44,7 +44,7 @@ pub mod or_absent {
     /// Reads what [`serialize`] has saved.
     ///
     /// # Errors
-    /// Of `deserializer`.
+    /// Whatever `deserializer` reports.
     pub fn deserialize<'de, T: Number + Deserialize<'de>, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<T, D::Error> {
@@ -63,7 +63,7 @@ pub mod sorted_map {
     /// Saves the entries by key.
     ///
     /// # Errors
-    /// Of `serializer`.
+    /// Whatever `serializer` reports.
     pub fn serialize<K: Ord + Serialize, V: Serialize, S: Serializer>(
         map: &EntityMap<K, V>,
         serializer: S,
@@ -76,7 +76,7 @@ pub mod sorted_map {
     /// Reads what [`serialize`] has saved.
     ///
     /// # Errors
-    /// Of `deserializer`.
+    /// Whatever `deserializer` reports.
     pub fn deserialize<'de, K, V, D>(deserializer: D) -> Result<EntityMap<K, V>, D::Error>
     where
         K: Deserialize<'de> + Eq + Hash,

@@ -57,7 +57,7 @@ pub fn vec_in_huge_pages<T>(capacity: usize, what: &'static str) -> Vec<T> {
     vec
 }
 
-/// A vector of so many equal elements.
+/// A vector of this many equal elements.
 pub fn filled<T: Clone>(element: T, len: usize, what: &'static str) -> Vec<T> {
     let mut vec = vec_in_huge_pages(len, what);
     vec.resize(len, element);
@@ -131,7 +131,7 @@ pub fn make_room<T>(vec: &mut Vec<T>, what: &'static str) {
 /// Smaller requests are not worth a question how much memory is left.
 const LARGE: usize = 64 << 20;
 
-/// Makes room for so many more elements, if possible for as many as there are.
+/// Makes room for this many more elements, if possible for as many as there are.
 #[cold]
 #[inline(never)]
 pub fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str) {
@@ -153,7 +153,7 @@ pub fn reserve<T>(vec: &mut Vec<T>, additional: usize, what: &'static str) {
 }
 
 /// A collection that grows with a run and is no vector.
-pub trait Grows {
+pub trait GrowingCollection {
     /// Whether one more element needs more memory.
     fn is_full(&self) -> bool;
     /// Bytes that it asks for when it grows.
@@ -162,7 +162,7 @@ pub trait Grows {
     fn try_grow(&mut self) -> Result<(), TryReserveError>;
 }
 
-impl<T> Grows for VecDeque<T> {
+impl<T> GrowingCollection for VecDeque<T> {
     fn is_full(&self) -> bool {
         self.len() == self.capacity()
     }
@@ -174,7 +174,7 @@ impl<T> Grows for VecDeque<T> {
     }
 }
 
-impl<K: Eq + Hash, V, S: BuildHasher> Grows for HashMap<K, V, S> {
+impl<K: Eq + Hash, V, S: BuildHasher> GrowingCollection for HashMap<K, V, S> {
     fn is_full(&self) -> bool {
         self.len() == self.capacity()
     }
@@ -190,7 +190,7 @@ impl<K: Eq + Hash, V, S: BuildHasher> Grows for HashMap<K, V, S> {
 
 /// [`make_room`] for other collections than vectors.
 #[inline(always)]
-pub fn make_room_in(collection: &mut impl Grows, what: &'static str) {
+pub fn make_room_in(collection: &mut impl GrowingCollection, what: &'static str) {
     if collection.is_full() {
         grow(collection, what);
     }
@@ -198,7 +198,7 @@ pub fn make_room_in(collection: &mut impl Grows, what: &'static str) {
 
 #[cold]
 #[inline(never)]
-fn grow(collection: &mut impl Grows, what: &'static str) {
+fn grow(collection: &mut impl GrowingCollection, what: &'static str) {
     let bytes = collection.growth_bytes();
     if bytes >= LARGE
         && let Some(left) = left()

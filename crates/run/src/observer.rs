@@ -124,7 +124,7 @@ impl PausedRun<'_> {
     /// to a writer with a buffer. The bytes are the same for any number of threads.
     ///
     /// # Errors
-    /// Of `out`.
+    /// Whatever `out` reports.
     pub fn save(&self, out: &mut dyn Write) -> io::Result<()> {
         (self.save)(out)
     }

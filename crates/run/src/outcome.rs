@@ -182,7 +182,7 @@ pub struct RankInterval {
     pub activity: RankActivity,
     /// The collective that it was in.
     pub collective: Option<CollectiveKind>,
-    /// Of a wait: sender of the message that ended it, and when that rank
+    /// What ended a wait: the sender of the message, and when that rank
     /// wanted to send it.
     pub cause: Option<(RankId, Picoseconds)>,
 }
@@ -240,7 +240,7 @@ pub struct JobAtLink {
     pub job: u32,
     /// Bytes of its packets that started over the link.
     pub bytes: u64,
-    /// Those packets.
+    /// Number of these packets.
     pub packets: u64,
     /// Time during which the link was free and packets of this job waited for it, but no
     /// packet that waited had credits: its part of [`LinkOutcome::stall_ps`]. The parts of
@@ -253,7 +253,7 @@ pub struct JobAtLink {
 }
 
 impl JobAtLink {
-    /// Of a job that has done nothing there.
+    /// The record of a job that has done nothing there.
     pub const fn new(job: u32) -> Self {
         Self {
             job,
@@ -281,7 +281,7 @@ pub struct JobWait {
 }
 
 impl JobWait {
-    /// Of a job that has not waited for `by`.
+    /// The record of a job that has not waited for `by`.
     pub const fn new(job: u32, by: u32) -> Self {
         Self {
             job,
@@ -330,7 +330,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Of packets at a router of the group `here`, between nodes of two groups.
+    /// The direction of packets at a router of the group `here`, between nodes of two groups.
     #[inline]
     pub fn seen_from(here: GroupId, source: GroupId, destination: GroupId) -> Self {
         match (source == here, destination == here) {
@@ -357,7 +357,7 @@ pub struct Arrival {
     pub direction: Direction,
     /// Bytes of packets whose tail arrived.
     pub bytes: u64,
-    /// Those packets.
+    /// Number of these packets.
     pub packets: u64,
 }
 

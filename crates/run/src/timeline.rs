@@ -10,7 +10,7 @@ const MAX_BINS: usize = 1_024;
 /// Automatic width to begin with.
 const FIRST_BIN_PS: u64 = 1_000;
 
-/// Adds empty entries until there are so many.
+/// Adds empty entries until there are this many.
 fn extend(activity: &mut Vec<Activity>, entries: usize) {
     const WHAT: &str = "the timeline (wider bins take less)";
     let present = activity.len();
@@ -36,7 +36,7 @@ pub struct TimelineCollector {
 }
 
 impl TimelineCollector {
-    /// Of so many jobs; `bin` is the width, or chosen: it doubles whenever there are
+    /// The timeline of this many jobs; `bin` is the width, or chosen: it doubles whenever there are
     /// more than 1,024 bins.
     pub fn new(jobs: usize, bin: Option<Picoseconds>) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl TimelineCollector {
             ..Timeline::default()
         };
         for collector in collectors {
-            // Widths are the first one doubled so many times: one of these bins
+            // Widths are the first one doubled this many times: one of these bins
             // lies in one bin of the sum.
             let merged = (timeline.bin.0 / collector.bin_ps) as usize;
             let bins = (collector.activity.len() / collector.jobs).div_ceil(merged);

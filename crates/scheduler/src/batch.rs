@@ -21,7 +21,7 @@ mod skyline;
 mod task;
 mod timeline;
 
-pub use cluster::{ClusterAllocation, ClusterMachine, ClusterRefusal, Rule, Wants};
+pub use cluster::{ClusterAllocation, ClusterMachine, ClusterRefusal, JobConstraints, Rule};
 pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};

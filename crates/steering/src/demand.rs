@@ -11,7 +11,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Of `groups` groups, from sums of `(from, to, bytes)`; what a group sends to
+    /// The demand of `groups` groups, from sums of `(from, to, bytes)`; what a group sends to
     /// itself is left out.
     ///
     /// # Panics

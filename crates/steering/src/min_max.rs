@@ -6,13 +6,13 @@ use std::collections::BinaryHeap;
 use crate::demand::Demand;
 
 /// A pair of places that would like one more circuit.
-struct Wish {
+struct PairDemand {
     bytes: u64,
     circuits: u32,
     pair: (usize, usize),
 }
 
-impl Wish {
+impl PairDemand {
     /// By bytes per circuit, most first; one without circuits before all others.
     fn key(&self, other: &Self) -> Ordering {
         let mine = u128::from(self.bytes) * u128::from(other.circuits);
@@ -26,18 +26,18 @@ impl Wish {
     }
 }
 
-impl PartialEq for Wish {
+impl PartialEq for PairDemand {
     fn eq(&self, other: &Self) -> bool {
         self.key(other).is_eq()
     }
 }
-impl Eq for Wish {}
-impl PartialOrd for Wish {
+impl Eq for PairDemand {}
+impl PartialOrd for PairDemand {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Wish {
+impl Ord for PairDemand {
     fn cmp(&self, other: &Self) -> Ordering {
         self.key(other)
     }
@@ -52,8 +52,8 @@ pub(crate) fn counts(demand: &Demand, links: u32) -> Vec<u32> {
     let mut counts = vec![0u32; places * places];
     let mut left = vec![links; places];
     let pairs = (0..places).flat_map(|one| (one + 1..places).map(move |two| (one, two)));
-    let mut wishes: BinaryHeap<Wish> = pairs
-        .map(|(one, two)| Wish {
+    let mut wishes: BinaryHeap<PairDemand> = pairs
+        .map(|(one, two)| PairDemand {
             bytes: demand.of(one, two),
             circuits: 0,
             pair: (one, two),

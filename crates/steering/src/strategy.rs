@@ -27,8 +27,7 @@ pub enum Strategy {
     MinMax,
     /// Assignments of greatest weight, one after the other.
     ///
-    /// Of what the circuits so
-    /// far leave each pair.
+    /// By what the circuits so far leave each pair.
     Matching,
     /// Assignments of greatest weight, all of them together.
     ///

@@ -83,31 +83,31 @@ fn tally(pods: &[odonata_units::GroupId]) -> Vec<(usize, u32)> {
 }
 
 /// A pair of pods that would like one more uplink.
-struct Wish {
+struct PairDemand {
     amount: f64,
     links: u32,
     pair: usize,
 }
 
-impl Wish {
+impl PairDemand {
     fn key(&self) -> (bool, f64) {
         let per_link = self.amount / f64::from(self.links.max(1));
         (self.links == 0, per_link)
     }
 }
 
-impl PartialEq for Wish {
+impl PartialEq for PairDemand {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
-impl Eq for Wish {}
-impl PartialOrd for Wish {
+impl Eq for PairDemand {}
+impl PartialOrd for PairDemand {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Wish {
+impl Ord for PairDemand {
     fn cmp(&self, other: &Self) -> Ordering {
         let ((none, mine), (other_none, theirs)) = (self.key(), other.key());
         none.cmp(&other_none)
@@ -123,9 +123,9 @@ pub(crate) fn min_max(traffic: &PodTraffic, switches: &[UplinkSwitch]) -> Vec<u3
     let mut room = Room::new(traffic.pods(), switches);
     let mut counts = vec![0; traffic.amounts().len()];
     let wishes = traffic.amounts().iter().enumerate();
-    let mut wishes: BinaryHeap<Wish> = wishes
+    let mut wishes: BinaryHeap<PairDemand> = wishes
         .filter(|(_, amount)| **amount > 0.0)
-        .map(|(pair, &amount)| Wish {
+        .map(|(pair, &amount)| PairDemand {
             amount,
             links: 0,
             pair,

@@ -31,7 +31,7 @@ pub enum UplinkSteering {
     /// Algorithm 1 of Michelogiannakis et al. 2019: assignments of greatest weight, one switch after
     /// the other.
     ///
-    /// Of what the uplinks so far leave each pair: [`steer_uplinks`].
+    /// By what the uplinks so far leave each pair: [`steer_uplinks`].
     #[default]
     Matching,
     /// So that the busiest uplink has least to carry.

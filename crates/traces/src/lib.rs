@@ -17,10 +17,10 @@ mod lines;
 pub mod otf2;
 pub mod packets;
 mod paths;
+mod reopened;
 mod summary;
 pub mod tracer;
-mod unheld;
 
 pub use error::{Position, TraceError};
+pub use reopened::ReopenedFile;
 pub use summary::{Format, KindCount, Summary};
-pub use unheld::UnheldFile;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use crate::bytes::shared_buffer;
 use crate::error::{Position, TraceError};
 use crate::lines::{LineReader, shown, whole};
-use crate::unheld::UnheldFile;
+use crate::reopened::ReopenedFile;
 
 /// Longest line, bytes: lists of counts of a million ranks.
 const MAX_LINE: usize = 32 << 20;
@@ -96,9 +96,9 @@ impl LiballprofJob {
     ///
     /// # Errors
     /// If it cannot be read.
-    pub fn rank(&self, rank: u32) -> Result<LiballprofReader<UnheldFile>, TraceError> {
+    pub fn rank(&self, rank: u32) -> Result<LiballprofReader<ReopenedFile>, TraceError> {
         let path = self.path(rank);
-        let file = UnheldFile::new(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = ReopenedFile::new(path).map_err(|error| TraceError::open(path, &error))?;
         let buffer = shared_buffer(u64::from(self.ranks()));
         let name = path.display().to_string();
         let lines = LineReader::with_buffer(file, name.clone(), buffer);

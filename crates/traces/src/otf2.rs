@@ -34,7 +34,7 @@ pub use writing::{ArchiveWriter, NewComm, NewDefinitions, NewRegion};
 
 use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
-use crate::unheld::UnheldFile;
+use crate::reopened::ReopenedFile;
 
 /// An archive whose anchor file and global definitions are read.
 #[derive(Clone, Debug)]
@@ -118,7 +118,10 @@ impl Archive {
     ///
     /// # Errors
     /// If the location is not defined or one of its files is damaged.
-    pub fn events(&self, location: LocationRef) -> Result<EventReader<'_, UnheldFile>, TraceError> {
+    pub fn events(
+        &self,
+        location: LocationRef,
+    ) -> Result<EventReader<'_, ReopenedFile>, TraceError> {
         let path = self.file(location, "def");
         let local = match odonata_files::open_seekable(&path) {
             Ok(file) => LocalDefinitions::read(file, path.display().to_string(), &self.anchor)?,
@@ -129,7 +132,7 @@ impl Archive {
             Err(error) => return Err(TraceError::open(&path, &error)),
         };
         let path = self.file(location, "evt");
-        let file = UnheldFile::new(&path).map_err(|error| TraceError::open(&path, &error))?;
+        let file = ReopenedFile::new(&path).map_err(|error| TraceError::open(&path, &error))?;
         let name = path.display().to_string();
         let buffer = shared_buffer(self.anchor.locations);
         let bytes = ByteReader::with_buffer(file, name, buffer)?;

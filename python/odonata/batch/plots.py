@@ -18,11 +18,11 @@ from odonata.plots.style import (
     JOB_COLOURS,
     MUTED,
     check_format,
+    draw_empty,
     job_colour,
     new_figure,
     plain_powers,
     save,
-    say_empty,
     style,
 )
 
@@ -118,7 +118,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
     nodes, submit = numbers(table, schedule.unit), numbers(table, "submit_s")
     ran = (start >= 0) & (end > start)
     if not ran.any():
-        say_empty(figure, "Schedule", "No job ran.")
+        draw_empty(figure, "Schedule", "No job ran.")
         return
     first = int(submit.min())
     low, high = gantt_window(start[ran], end[ran], schedule)
@@ -152,7 +152,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
 def gantt_window(
     start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], schedule: Schedule
 ) -> tuple[int, int]:
-    """The time to show: everything, or about so many jobs around the longest queue."""
+    """The time to show: everything, or about this many jobs around the longest queue."""
     low, high = int(start.min()), int(end.max())
     if len(start) <= GANTT_JOBS:
         return low, high
@@ -206,7 +206,7 @@ def _joined(intervals: list[tuple[int, int]]) -> list[tuple[int, int]]:
 def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
     """Draws nodes in use and nodes waited for over time, a line per schedule."""
     if not any(one.occupancy.num_rows for one in schedules):
-        say_empty(figure, "Machine and queue over time", "No job ran.")
+        draw_empty(figure, "Machine and queue over time", "No job ran.")
         return
     upper, lower = figure.subplots(2, 1, sharex=True)
     origin = min(int(one.summary["first_submit_s"]) for one in schedules)
@@ -250,7 +250,7 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
 def draw_waits(figure: Figure, schedules: Sequence[Schedule]) -> None:
     """Draws the distribution of waits and their means by size, per schedule."""
     if not any(one.summary["classes"] for one in schedules):
-        say_empty(figure, "Waits", "No job ran.")
+        draw_empty(figure, "Waits", "No job ran.")
         return
     left, right = figure.subplots(1, 2)
     _draw_distribution(left, schedules)

@@ -258,13 +258,13 @@ class _Look:
     communication: Mapping[str, float] = field(default_factory=dict)
 
     def whole(self) -> Utilisation:
-        """Of the whole cluster."""
+        """The utilisation of the whole cluster."""
         from odonata.cluster.utilisation import utilisation
 
         return utilisation(self.jobs, self.nodes, at_least=self.at_least, exclude=self.exclude)
 
     def parts(self, group_of_node: dict[str, str]) -> dict[str, Utilisation]:
-        """Of each group."""
+        """The utilisation of each group."""
         from odonata.cluster.utilisation import by_group
 
         return by_group(self.jobs, group_of_node, at_least=self.at_least, exclude=self.exclude)
@@ -286,7 +286,7 @@ class _Look:
         return spanning(self.jobs, group_of_node, self.nodes, exclude=without, communication=answer)
 
     def exposed(self, group_of_node: dict[str, str], hosts: str) -> Utilisation:
-        """Of the groups that a job's nodes are in."""
+        """The utilisation of the groups that a job's nodes are in."""
         from odonata.cluster.utilisation import utilisation
 
         names = read_hosts(hosts)
@@ -297,7 +297,7 @@ class _Look:
         return utilisation(self.jobs, there, at_least=self.at_least, exclude=self.exclude)
 
     def figures(self, topology: Topology | None) -> dict[str, Any]:
-        """Of the whole cluster, by name."""
+        """The quantities of the whole cluster, by name."""
         content = self.whole().to_dict()
         levels = {} if topology is None else _levels(topology)
         if self.communication:

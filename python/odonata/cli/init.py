@@ -12,7 +12,8 @@ from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, json_option, print_json
 from odonata.terminal import terminal
 
-#: As of ``odonata.starting.FAMILIES``, which would take most of a second to import for ``--help``.
+#: The same as ``odonata.starting.FAMILIES``, which would take most of a second to import for
+#: ``--help``.
 FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar")
 
 

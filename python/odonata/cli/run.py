@@ -148,7 +148,7 @@ def run(
         directory = held.directory
 
     bar = ProgressBar(console)
-    with held or contextlib.nullcontext(), _saying_how_to_go_on(scenario, directory, bar, last):
+    with held or contextlib.nullcontext(), _printing_how_to_resume(scenario, directory, bar, last):
         with bar:
             result = simulate(what, threads=threads, progress=bar, checkpoint=keeping)
         if held is not None:
@@ -179,7 +179,7 @@ def _intervals(text: str | None) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _saying_how_to_go_on(
+def _printing_how_to_resume(
     scenario: Path, directory: Path, bar: ProgressBar, last: list[CheckpointEvent]
 ) -> Iterator[None]:
     """Adds to an interruption where the run was, and how to go on with it if it can."""

@@ -285,7 +285,7 @@ def bisection(
     else:
         _print_width(widths[0])
     if path is not None:
-        _say_written(path, as_json)
+        _print_written(path, as_json)
 
 
 def _draw_widths(widths: list[Width], path: Path) -> None:
@@ -389,7 +389,7 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
         figure = new_figure(6.8, 6.8)
         draw_topology(figure, Wiring.of_description(found), found["description"]["network"])
     _save_picture(figure, path)
-    _say_written(path, as_json)
+    _print_written(path, as_json)
 
 
 @topology.command()
@@ -417,10 +417,10 @@ def export(
     path = check_new_file(out or unused_file(scenario.stem, FORMATS[chosen]))
     with new_file(path) as partial:
         export_network(what, chosen, partial)
-    _say_written(path, as_json)
+    _print_written(path, as_json)
 
 
-def _say_written(path: Path, as_json: bool) -> None:
+def _print_written(path: Path, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(path)})
     else:

@@ -126,7 +126,10 @@ class Advisor:
         self._spread = np.where(self._keep, spread, 1.0)
 
     def _scaled(self, table: Floats) -> Floats:
-        """Of mean 0 and spread 1; what is not known is the mean, what never changes is out."""
+        """The table with mean 0 and spread 1.
+
+        What is not known is the mean, what never changes is left out.
+        """
         scaled = np.where(np.isfinite(table), (table - self._centre) / self._spread, 0.0)
         return np.asarray(scaled[:, self._keep])
 

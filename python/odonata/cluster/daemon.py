@@ -22,7 +22,7 @@ from odonata.output import lock, rewrite
 _LARGEST_BACK_OFF = 16
 #: Longest rest after a slow answer: far below the watchdog's patience.
 _LONGEST_REST_S = 10.0
-#: Cycles between which there are more than so many periods, and than this, are silent in between.
+#: Cycles between which there are more than this many periods, and than this, are silent in between.
 _SILENT_PERIODS, _SILENT_S = 3, 3.0
 #: How often what is long over is forgotten.
 _FORGET_EVERY_S = 3600.0

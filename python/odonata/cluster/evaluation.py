@@ -125,7 +125,7 @@ def evaluate(
 def _predicted(
     earlier: list[Outcome], later: list[Outcome], history: History | None
 ) -> list[tuple[float, ...]]:
-    """Of each later outcome: job, whether long-tailed, four probabilities, whether inside."""
+    """For each later outcome: job, whether long-tailed, four probabilities, whether inside."""
     advisor = Advisor(earlier, history)
     asked = [one for one in later if one.kind in advisor.scale]
     known = [(one, one.time_us > advisor.long[one.kind]) for one in advisor.used]

@@ -140,7 +140,7 @@ class Job:
 
     @property
     def is_throttled(self) -> bool:
-        """Whether it is an array of which only so many tasks may run at once."""
+        """Whether it is an array of which only this many tasks may run at once."""
         return "%" in self.id
 
     def tasks(self) -> Iterator[str]:

@@ -161,7 +161,7 @@ def _different_islands(
         for island, groups in groups_of_island.items()
     }
     held = {island: sum(map(len, lists)) for island, lists in idle.items()}
-    # Those with more idle nodes take the remainder, if the count does not divide.
+    # Groups with more idle nodes take the remainder, if the count does not divide.
     order = sorted(held, key=lambda name: (-held[name], chance.random()))
     least, more = divmod(count, wanted)
     fit = [name for name in order if held[name] >= least]

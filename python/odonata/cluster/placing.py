@@ -506,7 +506,7 @@ class Placer:
             limit = 1000 * constraints.limit_s(job, partition)
             tasks = [
                 (id_, job, allowed, limit)
-                # All tasks are alike: if so many cannot start, none behind them can.
+                # All tasks are alike: if this many cannot start, none behind them can.
                 for id_ in itertools.islice(
                     (id_ for id_ in job.tasks() if id_ == job.id or not self._is_known(id_, jobs)),
                     min(idle // job.count + self.rules.depth + 1, _MOST_LOOKED_AT - len(found)),
@@ -630,7 +630,7 @@ class Placer:
             if never and len(allowed.difference(out)) >= job.count:
                 # The policy cannot, as the cluster is; Slurm can.
                 hopeless[job.key] = (job, why)
-            # Of an array the first task says it for all.
+            # The first task of an array says it for all.
             first.setdefault(job.key, (job.key, promised, why))
         self._leave_now(list(hopeless.values()), now_ms)
         return decided, list(first.values())

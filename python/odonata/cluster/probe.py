@@ -35,7 +35,7 @@ from odonata.output import write_file
 
 #: b may change so much during a run that counts; in points, as the paper gives b in per cent.
 TOLERANCE = 0.05
-#: Of the job's time, what is kept for gathering and leaving results.
+#: The part of the job's time that is kept for gathering and leaving results.
 _RESERVE_S = 2.0
 #: How long after its budget a job that has not ended is cancelled.
 _GRACE_S = 10.0
@@ -63,7 +63,7 @@ class Probe:
         command: A shell command that is timed from outside, in the job; no collectives then.
         skeletons: Motifs as :func:`odonata.cluster.skeletons.read_skeleton` reads them, whose
             steps the ranks carry out and time by iteration; no collectives then.
-        budget_s: The job ends after so many seconds at most, whatever is left to measure.
+        budget_s: The job ends after this many seconds at most, whatever is left to measure.
         start_within_s: The job is cancelled if it has not begun by then.
         tolerance: By how much b before and after may differ for the run to count.
         islands: How many, of *different-islands*.

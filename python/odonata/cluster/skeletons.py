@@ -34,7 +34,7 @@ class Skeleton:
 
 
 def read_skeleton(text: str, ranks: int, iterations: int) -> Skeleton:
-    """The program of a skeleton, or of any other motif, on so many ranks.
+    """The program of a skeleton, or of any other motif, on this many ranks.
 
     It is what the simulator would simulate: collectives as the messages of the scenario's default
     algorithms, computing as time.
@@ -46,7 +46,7 @@ def read_skeleton(text: str, ranks: int, iterations: int) -> Skeleton:
         iterations: How many.
 
     Raises:
-        ClusterError: If it is no motif, does not run on so many ranks, or cannot be written down.
+        ClusterError: If it is no motif, does not run on this many ranks, or cannot be written down.
     """
     motif = _motif(text)
     motif["iterations"] = iterations

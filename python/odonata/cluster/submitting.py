@@ -26,7 +26,7 @@ _FLAGS = frozenset("hHIkOQsvVW")
 
 
 def is_alive(heartbeat: Path, stale_s: float, now_s: float | None = None) -> bool:
-    """Whether somebody places jobs: a heartbeat no older than so many seconds."""
+    """Whether somebody places jobs: a heartbeat no older than this many seconds."""
     now_s = time.time() if now_s is None else now_s
     try:
         beat = int(heartbeat.read_text(encoding="ascii").split()[0])

@@ -396,7 +396,7 @@ def _islands_of(leaf_of_node: Mapping[str, str], peers: Mapping[str, set[str]]) 
 
 
 def _inside(peers: Mapping[str, set[str]]) -> Callable[[str], Iterator[str]]:
-    """Of each router those that it shares a group with.
+    """The routers that each router shares a group with.
 
     Their common neighbours are more than half as many as either has in common with anybody. Links
     of a group that are all-to-all have that; links between groups close a triangle by chance.

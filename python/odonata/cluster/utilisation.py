@@ -168,8 +168,8 @@ def weighted(
     """Share of the cluster's nodes that communicate, each by how much its job does.
 
     Not in the paper, where a job that always sends counts as one that hardly does: Σ_j w_j n_j over
-    the nodes of the cluster, of running jobs of at least so many nodes. It is `b_shared` where all
-    jobs weigh 1.
+    the nodes of the cluster, for running jobs of at least this many nodes. It is `b_shared` where
+    all jobs weigh 1.
 
     Args:
         jobs: All jobs of the queue.

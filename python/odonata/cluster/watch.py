@@ -94,7 +94,7 @@ class Store(StoreFile):
             return self._db.execute("DELETE FROM samples WHERE time_s < ?", (before_s,)).rowcount
 
     def forget_oldest(self, largest_bytes: int) -> int:
-        """Removes the oldest samples while the samples take more than so many bytes."""
+        """Removes the oldest samples while the samples take more than this many bytes."""
         removed = 0
         while True:
             (pages,) = self._db.execute("PRAGMA page_count").fetchone()
@@ -178,7 +178,7 @@ class Watch:
         Args:
             path: The store, which is made if there is none and gone on with if there is.
             for_s: How long.
-            stop: Waits so many seconds and says whether to end.
+            stop: Waits this many seconds and says whether to end.
 
         Raises:
             OutputError: If the store cannot be opened, or another process watches into it.

@@ -294,7 +294,7 @@ class _Twin:
             owned = rules.policy == "grap"
             network = ClusterNetwork(links, self.wiring, _sizes(snapshot), owned=owned)
         self.work = RunningJobs(network)
-        #: Of each running job: when it is expected to end, its nodes.
+        #: For each running job: when it is expected to end, its nodes.
         self.running: dict[str, tuple[int, list[int]]] = {}
         sharing = self._sharing()
         for job in snapshot.jobs:

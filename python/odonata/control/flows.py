@@ -65,7 +65,7 @@ def set_flows(
     new = {pair: port for pair, port in wanted.items() if held.get(pair) != port}
     old = {pair: port for pair, port in held.items() if pair not in wanted}
     for pair, port in sorted(new.items()):
-        # Of the same pair it takes the old one's place in one step.
+        # A new entry of the same pair takes the old one's place in one step.
         send(constants.OFPFC_ADD, pair, port)
     session.barrier()
     for pair, port in sorted(old.items()):

@@ -148,7 +148,7 @@ def legend_below(chart: Any, items: list[LegendItem]) -> None:
 
 
 def thinned(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """Fewer points of the same line: every so many, and all of the last tenth."""
+    """Fewer points of the same line: every this many, and all of the last tenth."""
     if len(x) <= MOST_POINTS:
         return x, y
     tail = MOST_POINTS // 2

@@ -26,7 +26,7 @@ MOST_LINES = 12
 MOST_MEASURES = 12
 #: Rows of the table of points.
 MOST_POINTS = 1_000
-#: Of the study's own pictures, all together.
+#: Size of the study's own pictures, all together.
 MOST_PICTURE_BYTES = 1_500_000
 
 

@@ -161,7 +161,7 @@ def traffic(
     """
     application = APPLICATIONS[int(kinds.integers(len(APPLICATIONS)))]
     face = EDGE**2 * application.message
-    # Of a cube's ranks that send to six neighbours each, those of a face send one out of it.
+    # A cube's ranks send to six neighbours each, and the ranks of a face send one out of it.
     rate = application.rate * compute_rate * EDGE**2
     interval = 6 * face / rate
     return {

@@ -111,7 +111,7 @@ def message_costs(
 ) -> tuple[tuple[tuple[int, float], ...], tuple[tuple[int, float], ...]]:
     """What of the costs of messages keeps ranks busy, and what delays messages.
 
-    Libraries move short messages into and out of buffers, so many ns a byte; what they cost beyond
+    Libraries move short messages into and out of buffers, at a time per byte; what they cost beyond
     that, of buses and interfaces, keeps nobody. What messages beyond :data:`BUFFERED` cost more
     than one of that size is their rate, which they share with others of the rank.
 
@@ -126,7 +126,7 @@ def message_costs(
     for size, cost in zip(MESSAGE_SIZES, costs, strict=True):
         if size <= BUFFERED:
             busy.append((size, min(cost, size * moved)))
-            # Of either rank, but once for the message.
+            # Either rank spends it, the message once.
             longest = max(longest, 2 * (cost - busy[-1][1]))
             delays.append((size, longest))
             last, within = cost, busy[-1][1]
@@ -289,7 +289,7 @@ def without_network(scenario: Scenario) -> Scenario:
 
 
 def comparable(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """Those whose algorithm is named and simulated, on known hosts, of 64 B to 128 MiB."""
+    """Measurements whose algorithm is named and simulated, on known hosts, of 64 B to 128 MiB."""
     return [
         row
         for row in measurements
@@ -530,9 +530,9 @@ def calibrate(
     )
 
 
-#: Of a residual: a prediction within 10 % is a good one.
+#: Width of a residual: a prediction within 10 % is a good one.
 SIGMA = 0.1
-#: Of the differences that stand for derivatives, in widths of a parameter.
+#: Step of the differences that stand for derivatives, in widths of a parameter.
 STEP = 0.02
 
 
@@ -572,7 +572,7 @@ class _Residuals:
         return np.asarray(np.log(np.array(self._times(hosts))))
 
     def logarithms(self, at: np.ndarray) -> np.ndarray:
-        """Of the predicted times. Shape: measurements."""
+        """Logarithms of the predicted times. Shape: measurements."""
         key = at.tobytes()
         if key not in self._known:
             self._known[key] = self._simulate([at])[0]
@@ -610,7 +610,7 @@ _cases: list[Case]
 
 
 def _begin(scenario: Scenario, engine: names.Engine | None, cases: list[Case]) -> None:
-    """Of a process: what it predicts."""
+    """Sets what a process predicts."""
     global _predictor, _cases
     _predictor = Predictor(scenario, engine=engine)
     _cases = cases

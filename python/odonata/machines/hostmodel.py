@@ -119,7 +119,7 @@ class HostModel:
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
-        """As a scenario says for so many ranks on each node, and so many together."""
+        """As a scenario says for this many ranks on each node, and this many together."""
         mpi, machine = scenario.mpi, scenario.machine
         if per_node > 1 and machine and machine.shared:
             return cls._of_shared(machine.shared)

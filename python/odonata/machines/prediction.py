@@ -33,7 +33,7 @@ from odonata.machines.names import (
 )
 from odonata.scenario import Scenario
 
-#: Messages of a call for each pair of ranks, of algorithms that have about so many.
+#: Messages of a call for each pair of ranks, of algorithms that have about this many.
 MESSAGES_PER_PAIR = {
     ("allreduce", "ring"): 2.0,
     ("allreduce", "segmented-ring"): 2.0,
@@ -50,9 +50,10 @@ MESSAGES_PER_PAIR = {
     ("reduce-scatter", "ring"): 1.0,
 }
 
-#: Calls of up to so many messages are simulated whole.
+#: Calls of up to this many messages are simulated whole.
 MOST_WHOLE = 300_000
-#: Of longer ones so many messages in the shorter of two simulations; in the other twice as many.
+#: So many messages of longer calls are simulated in the shorter of two simulations, twice as many
+#: in the other.
 SHORTENED = 60_000
 #: The same of messages that are under way at once, as flows that share links cost more the more
 #: there are.
@@ -72,8 +73,8 @@ _WITHOUT_WAITING = {
     ("reduce-scatter", "bine-blocks"),
 }
 
-#: With other jobs beside it so many messages of a call are simulated, of what repeats in it; the
-#: whole call is then taken to be so many such parts in a row.
+#: With other jobs beside it this many messages of a call are simulated, of what repeats in it; the
+#: whole call is then taken to be this many such parts in a row.
 WITH_OTHERS = 10_000
 #: Simulated time of all calls beside other jobs together, in ns, and the fewest calls.
 MOST_TOGETHER, FEWEST = 2e9, 4 * others.STATES
@@ -289,7 +290,7 @@ class Predictor:
 
         Every call is a simulation of its own with the other jobs in other phases; some of them
         share which jobs there are (:data:`odonata.machines.background.STATES`). Of calls with many
-        messages a part is simulated, and a call is so many parts, each as one of those simulated.
+        messages a part is simulated, and a call is this many parts, each as one of those simulated.
         Interruptions of hosts come to it. Percentiles are within each set of jobs, and then the
         mean over the sets.
 
@@ -352,7 +353,7 @@ class Predictor:
         beside: Sequence[dict[str, Any]] = (),
         seed: int | None = None,
     ) -> float:
-        """Simulates a call, or so many times of what repeats in it, beside other jobs."""
+        """Simulates a call, or this many times of what repeats in it, beside other jobs."""
         form = copy.copy(self._form)
         if seed is not None:
             form["seed"] = seed

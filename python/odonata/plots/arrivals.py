@@ -10,14 +10,14 @@ from matplotlib.figure import Figure, SubFigure
 
 from odonata import display
 from odonata.columns import codes, labels, numbers
-from odonata.plots.style import job_colour, say_empty
+from odonata.plots.style import draw_empty, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
 
 TITLE = "Arrivals at the recorded routers"
 MOST_JOBS = 8
-#: Of link classes, in their order.
+#: Dashes of link classes, in their order.
 _LINES = ("solid", "dashed", "dotted", "dashdot")
 
 
@@ -31,7 +31,7 @@ def draw_arrivals(figure: Figure | SubFigure, result: Result) -> None:
     table = result.table("arrivals")
     if not table.num_rows:
         message = "Nothing was recorded; set [record] arrivals in the scenario."
-        say_empty(figure, TITLE, message)
+        draw_empty(figure, TITLE, message)
         return
     begin, end = numbers(table, "begin_ps"), numbers(table, "end_ps")
     edges = np.unique(np.concatenate([begin, end])).astype(float)

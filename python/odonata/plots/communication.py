@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from odonata import display
 from odonata.columns import numbers
-from odonata.plots.style import MORE_IS_DARKER, job_colour, say_empty
+from odonata.plots.style import MORE_IS_DARKER, draw_empty, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -23,7 +23,7 @@ SIZES_TITLE = "Sizes of messages"
 MOST_JOBS = 4
 #: So many sizes of messages have a bar each.
 MOST_SIZES = 20
-#: Ranks are joined until the matrix has at most so many rows.
+#: Ranks are joined until the matrix has at most this many rows.
 MOST_ROWS = 512
 
 
@@ -67,7 +67,7 @@ def draw_communication(figure: Figure | SubFigure, result: Result) -> None:
     """
     recorded = np.unique(numbers(result.table("communication"), "job"))[:MOST_JOBS].tolist()
     if not recorded:
-        say_empty(
+        draw_empty(
             figure,
             MATRIX_TITLE,
             "Nothing was recorded; set [record] communication = true in the scenario.",
@@ -119,7 +119,7 @@ def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
     job_of_row = numbers(table, "job")
     jobs = np.unique(job_of_row)[:MOST_JOBS].tolist()
     if not jobs:
-        say_empty(figure, SIZES_TITLE, "No job has ranks that wait for each other.")
+        draw_empty(figure, SIZES_TITLE, "No job has ranks that wait for each other.")
         return
     names = result.jobs["name"].to_pylist()
     lowest, highest = numbers(table, "low_bytes"), numbers(table, "high_bytes")

@@ -14,7 +14,7 @@ from odonata import display
 from odonata.columns import codes, numbers
 from odonata.critical_path import KINDS, critical_path, shares
 from odonata.errors import NotRecordedError
-from odonata.plots.style import PATH_COLOURS, say_empty
+from odonata.plots.style import PATH_COLOURS, draw_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -38,7 +38,7 @@ def draw_critical_path(figure: Figure | SubFigure, result: Result, job: int | No
             raise NotRecordedError("Nothing was recorded; set [record] rank_activity = true.")
         path = critical_path(result, job)
     except NotRecordedError as error:
-        say_empty(figure, TITLE, str(error))
+        draw_empty(figure, TITLE, str(error))
         return
     begin, end = numbers(path, "begin_ps"), numbers(path, "end_ps")
     rank, to_rank, kind = numbers(path, "rank"), numbers(path, "to_rank"), codes(path, "kind")

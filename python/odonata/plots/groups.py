@@ -10,7 +10,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from odonata.columns import numbers
-from odonata.plots.style import CLASS_COLOURS, MORE_IS_DARKER, say_empty
+from odonata.plots.style import CLASS_COLOURS, MORE_IS_DARKER, draw_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -80,7 +80,7 @@ def _draw_busiest_nodes(figure: Figure | SubFigure, result: Result) -> None:
     """What is left to show of a network of one router: the links of the busiest nodes."""
     busiest = result.most_loaded_links(BUSIEST_NODES, kinds=("terminal",))
     if not busiest:
-        say_empty(figure, TITLE, "Nothing was sent.")
+        draw_empty(figure, TITLE, "Nothing was sent.")
         return
     axes = figure.add_subplot()
     names = [link["name"].rsplit(" (", 1)[0] for link in busiest]

@@ -17,10 +17,10 @@ from odonata.plots.style import (
     FAINT,
     MORE_IS_DARKER,
     MUTED,
+    draw_empty,
     job_colour,
     new_figure,
     save,
-    say_empty,
     style,
 )
 from odonata.plots.waits import draw_waits
@@ -91,7 +91,7 @@ def draw_latencies(figure: Figure | SubFigure, found: Interference) -> None:
     rows.sort(key=lambda row: (row["job"], order.get(row["beside"], 1)))
     rows = rows[:MOST_BOXES]
     if not rows:
-        say_empty(figure, LATENCY_TITLE, "No message was measured.")
+        draw_empty(figure, LATENCY_TITLE, "No message was measured.")
         return
     axes = figure.subplots()
     places, place, last = [], 0.0, rows[0]["job"]
@@ -161,7 +161,7 @@ def draw_matrix(figure: Figure | SubFigure, found: Interference) -> None:
     values = found.caused()
     rows = [job for job in range(len(found.names)) if np.isfinite(values[job]).any()]
     if not rows:
-        say_empty(figure, MATRIX_TITLE, "No pairs of jobs were simulated.")
+        draw_empty(figure, MATRIX_TITLE, "No pairs of jobs were simulated.")
         return
     values = values[rows]
     axes = figure.subplots()

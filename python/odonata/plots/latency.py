@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from odonata import display
 from odonata.columns import numbers, rows_labelled
-from odonata.plots.style import FAINT, MUTED, job_colour, say_empty
+from odonata.plots.style import FAINT, MUTED, draw_empty, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -33,7 +33,7 @@ def draw_latency(figure: Figure | SubFigure, result: Result) -> None:
     """
     jobs = [row for row in result.jobs.to_pylist() if row["message_latency_median_ps"] is not None]
     if not jobs:
-        say_empty(figure, TITLE, "No message was measured.")
+        draw_empty(figure, TITLE, "No message was measured.")
         return
     jobs = jobs[:MOST_STRIPS]
     strips = 0.25 + 0.30 * len(jobs)

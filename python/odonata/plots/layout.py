@@ -13,7 +13,7 @@ import numpy as np
 from odonata.plots.structure import Dimension, RouterGraph, components, dimensions, levels
 from odonata.plots.wiring import Floats, Ints, Wiring
 
-#: Up to so many routers, a network without known structure is laid out by all distances.
+#: Up to this many routers, a network without known structure is laid out by all distances.
 MOST_PAIRED = 700
 #: Routers from which distances are taken in larger ones.
 PIVOTS = 64
@@ -118,7 +118,7 @@ def lay_out(wiring: Wiring) -> Layout:
         return _on_a_circle(wiring, together)
     if factors is not None:
         return _on_a_circle(wiring, together, along=factors[0].coordinate)
-    return _freely(wiring, graph)
+    return _by_distance(wiring, graph)
 
 
 def _groups_are_complete(wiring: Wiring) -> bool:
@@ -314,7 +314,7 @@ def _on_a_grid(wiring: Wiring, factors: list[Dimension]) -> Layout:
 # --- Anything else --------------------------------------------------------------------------
 
 
-def _freely(wiring: Wiring, graph: RouterGraph) -> Layout:
+def _by_distance(wiring: Wiring, graph: RouterGraph) -> Layout:
     """Places routers so that distances in the picture are like hops in the network.
 
     Starts from the two main axes of the hops to some routers (Brandes and Pich 2007) and lowers

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from odonata import display
 from odonata.columns import codes, labels, numbers
-from odonata.plots.style import class_colours, say_empty
+from odonata.plots.style import class_colours, draw_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -29,7 +29,7 @@ def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
     links = result.links
     measured = result.measured_ps
     if not measured or not len(links):
-        say_empty(figure, TITLE, "Nothing was measured.")
+        draw_empty(figure, TITLE, "Nothing was measured.")
         return
     names = labels(links, "class")
     class_of_link = codes(links, "class")

@@ -11,14 +11,14 @@ from matplotlib.ticker import MaxNLocator
 
 from odonata import display
 from odonata.columns import numbers
-from odonata.plots.style import ACTIVITY_COLOURS, say_empty
+from odonata.plots.style import ACTIVITY_COLOURS, draw_empty
 
 if TYPE_CHECKING:
     from odonata.results import Result
 
 TITLE = "Time of the ranks"
 MOST_JOBS = 4
-#: Ranks are joined until there are at most so many bars: more cannot be distinguished.
+#: Ranks are joined until there are at most this many bars: more cannot be distinguished.
 MOST_BARS = 400
 
 #: Columns of ``ranks`` from bottom to top, and what they are called.
@@ -43,13 +43,13 @@ def draw_ranks(figure: Figure | SubFigure, result: Result) -> None:
     job_of_row = numbers(table, "job")
     jobs = np.unique(job_of_row)[:MOST_JOBS].tolist()
     if not jobs:
-        say_empty(figure, TITLE, "No job has ranks that wait for each other.")
+        draw_empty(figure, TITLE, "No job has ranks that wait for each other.")
         return
     names = result.jobs["name"].to_pylist()
     all_axes = np.atleast_1d(figure.subplots(1, len(jobs), squeeze=True))
     for axes, job in zip(all_axes, jobs, strict=True):
         chosen = job_of_row == job
-        # Of its own: a short job beside a long one would not be seen.
+        # Each job has its own scale: a short job beside a long one would not be seen.
         largest = int(numbers(table, "total_ps")[chosen].max())
         scale, unit = display.scale_for(largest, "duration")
         parts = np.stack([numbers(table, column)[chosen] for column, _ in PARTS]) / scale

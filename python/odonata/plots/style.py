@@ -198,7 +198,7 @@ def class_colours(classes: Sequence[str]) -> dict[str, str]:
     return {name: CLASS_COLOURS.get(name) or next(others) for name in classes}
 
 
-def say_empty(figure: Figure | SubFigure, title: str, message: str) -> Axes:
+def draw_empty(figure: Figure | SubFigure, title: str, message: str) -> Axes:
     """Fills the place of a picture that has nothing to show with the reason."""
     axes = figure.add_subplot()
     axes.set_title(title)

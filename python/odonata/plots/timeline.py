@@ -9,14 +9,14 @@ from matplotlib.figure import Figure, SubFigure
 
 from odonata import display
 from odonata.columns import numbers
-from odonata.plots.style import MUTED, job_colour, say_empty
+from odonata.plots.style import MUTED, draw_empty, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
 
 TITLE = "Throughput over time"
 MOST_JOBS = 8
-#: Slices are joined until there are at most so many: more are noise at the width of a page.
+#: Slices are joined until there are at most this many: more are noise at the width of a page.
 MOST_SLICES = 320
 
 
@@ -31,7 +31,7 @@ def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
     end = int(result.meta["end_ps"])
     times = np.unique(numbers(table, "time_ps"))
     if not len(times) or not end:
-        say_empty(figure, TITLE, "Nothing was simulated.")
+        draw_empty(figure, TITLE, "Nothing was simulated.")
         return
     joined = -(-len(times) // MOST_SLICES)
     edges = np.append(times[::joined], max(end, int(times[-1]) + 1)).astype(float)

@@ -18,13 +18,13 @@ from odonata.plots.layout import Layout, lay_out
 from odonata.plots.style import CLASS_COLOURS, FAINT, MORE_IS_DARKER, MUTED, job_colour
 from odonata.plots.wiring import GLOBAL, LOCAL, Floats, Ints, Wiring
 
-#: Above so many links between groups, one curve stands for all links of a pair of groups.
+#: Above this many links between groups, one curve stands for all links of a pair of groups.
 MOST_CURVES = 800
-#: Above so many links within groups they are left out.
+#: Above this many links within groups they are left out.
 MOST_LOCAL_LINES = 6_000
-#: Where networks have no groups, so many links are drawn: the most loaded ones.
+#: Where networks have no groups, this many links are drawn: the most loaded ones.
 MOST_LINES = 20_000
-#: Above so many nodes they are left out; routers show what their nodes do.
+#: Above this many nodes they are left out; routers show what their nodes do.
 MOST_NODES = 3_000
 #: Nodes smaller than this (radius in points) cannot be seen and are left out as well.
 SMALLEST_NODE = 0.5
@@ -38,7 +38,7 @@ PALE = 0.3
 #: Colours of routers, and of those that are spines or above the lowest level.
 ROUTER, SPINE = "#444444", "#CC79A7"
 
-#: Of so many groups one has its number, if not each has.
+#: One of this many groups has its number, if not each has.
 _ROUND = (1, *(base * 10**power for power in range(6) for base in (2, 5, 10)))
 
 #: Length of the picture's longer side in points, about.
@@ -231,18 +231,18 @@ def _draw(
         add(everyone, colours if load is None or shades is None else _shade(shades, load), 0.85, 0)
         return []
     if load is None or shades is None:
-        add(~first, colours[~first], _paleness(covered[~first]), 0)
+        add(~first, colours[~first], _opacity(covered[~first]), 0)
         add(first, colours[first], 1.0, 0.5)
         return [f"the links {whose} are darker"] if first.any() else []
     # The most loaded ones, which come last, as many as there is room for.
     above = np.cumsum(covered[::-1])[::-1] <= COVERED
     rest = ~above
-    add(rest, FAINT, _paleness(covered[rest]), 0)
+    add(rest, FAINT, _opacity(covered[rest]), 0)
     add(above, _shade(shades, load[above]), 1.0, 0.5)
     return ["less loaded links are grey"]
 
 
-def _paleness(covered: Floats) -> float:
+def _opacity(covered: Floats) -> float:
     """The opacity of lines that cover so much of their place each."""
     return float(np.clip(PALE / max(float(covered.sum()), 0.01), 0.03, 0.85))
 

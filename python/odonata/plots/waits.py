@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, SubFigure
 
 from odonata import display
 from odonata.columns import column_of, numbers
-from odonata.plots.style import job_colour, say_empty
+from odonata.plots.style import draw_empty, job_colour
 from odonata.summary import RouterNames
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def draw_waits(figure: Figure | SubFigure, rows: Sequence[Mapping[str, Any]]) ->
     places = sorted(by_place.values(), key=lambda rows: -to_others(rows))[:MOST_BARS]
     places = [rows for rows in places if to_others(rows)]
     if not places:
-        say_empty(figure, WAITS_TITLE, "No job waited for another one.")
+        draw_empty(figure, WAITS_TITLE, "No job waited for another one.")
         return
     axes = figure.subplots()
     largest = max(sum(row["waited_ps"] for row in rows) for rows in places)

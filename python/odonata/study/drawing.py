@@ -18,10 +18,10 @@ from odonata.output import picture, warn
 from odonata.plots.style import (
     JOB_COLOURS,
     MUTED,
+    draw_empty,
     new_figure,
     plain_powers,
     save,
-    say_empty,
     style,
 )
 from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped
@@ -178,7 +178,7 @@ class _Drawing:
         with style():
             if not self._cells and not self._voids:
                 canvas = new_figure(5.0, 3.2)
-                say_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
+                draw_empty(canvas, figure.title or figure.name, "no point has been simulated yet")
                 return canvas
             # Wide enough for the panels and for the title.
             width = max(3.2 * len(columns) + 0.6, 4.8, 0.09 * len(figure.title))

@@ -179,7 +179,7 @@ class Store:
                 rest = rest[self._file.write(rest) :]
             os.fsync(self._file.fileno())
         except OSError as error:
-            # Of a line, all or nothing.
+            # A line is written whole or not at all.
             with contextlib.suppress(OSError):
                 self._file.truncate(self._length)
             raise OutputError(f"{self._path}: cannot be written: {reason(error)}") from error
@@ -317,7 +317,7 @@ def run_points(
                 if progress is not None:
                     progress(min((done + sum(list(parts.values()))) / total, 1.0), len(records))
         except BaseException:
-            # Those that wait are not begun, those that run end at their next report.
+            # Points that wait are not begun, points that run end at their next report.
             stopped.set()
             for future in futures:
                 future.cancel()

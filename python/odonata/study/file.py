@@ -170,7 +170,7 @@ class Figure(Table):
     y: Name
     """What is measured."""
     quantiles: Annotated[list[Name], Field(min_length=5, max_length=5)] | None = None
-    """Of boxes: measures that are the minimum, lower quartile, median, upper quartile and maximum
+    """For boxes: measures that are the minimum, lower quartile, median, upper quartile and maximum
     within one run, such as those of message latencies; `y` is then drawn as a mark. Of several
     repetitions the `statistic` of each."""
     series: Name | None = None
@@ -231,18 +231,18 @@ class Finding(Table):
     statistic: Literal["mean", "median", "minimum", "maximum"] = "mean"
     """What of the repetitions counts."""
     this: str | None = None
-    """Of a difference or ratio: condition that chooses what is compared."""
+    """For a difference or ratio: condition that chooses what is compared."""
     to: str | None = None
-    """Of a difference or ratio: condition that chooses what it is compared with."""
+    """For a difference or ratio: condition that chooses what it is compared with."""
     over: Annotated[list[Name], Field(min_length=1)] | None = None
-    """Of a range, `best` or `worst`: the axes whose values are compared."""
+    """For a range, `best` or `worst`: the axes whose values are compared."""
     at_least: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """Smallest value published: in per cent; of a `value` in the unit of `y`, of a `ratio` as a
     multiple."""
     at_most: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """Largest value published, likewise."""
     values: dict[Name, Label] | None = None
-    """Of `best` or `worst`: the values of the axes `over` that were published."""
+    """For `best` or `worst`: the values of the axes `over` that were published."""
     combinations: Literal["every", "largest", "smallest", "mean"] = "every"
     """What the published range is of: the figure at every combination, only the largest or
     smallest over all of them ("up to"), or their mean ("on average")."""
@@ -302,7 +302,7 @@ class Parameter(Table):
     source: str
     """Where there: section, file, commit; of an assumption or fit, why this value."""
     fitted_to: Annotated[list[str], Field(min_length=1)] | None = None
-    """Of a fit: the findings, by their claims, that it was made on. They get no verdict; it is
+    """For a fit: the findings, by their claims, that it was made on. They get no verdict; it is
     judged by the others."""
 
     @model_validator(mode="after")

@@ -19,7 +19,7 @@ from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Finding, StudyFile
 
 HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
-#: Of studies that are judged by intervals.
+#: Verdicts of studies that are judged by intervals.
 UNDECIDED, FITTED, UNJUDGED = "undecided", "fitted to", "no verdict under --quick"
 #: Keys of the two conditions of a difference or ratio.
 _SIDES = ("this", "to")
@@ -281,7 +281,7 @@ class _Judge:
             found = self._ranges()
         else:
             return self._choices()
-        # Of a part of the combinations neither the extreme nor the mean is that of all.
+        # Neither the extreme nor the mean of a part of the combinations is that of all.
         if self._finding.combinations != "every" and len(found) < self.combination_count():
             return []
         return [

@@ -78,7 +78,7 @@ WAITS = pa.schema(
         pa.field("sending_ps", pa.int64()),
         pa.field("blocking_ps", pa.int64()),
         pa.field("waited_ps", pa.int64()),
-        # Of all that packets of `job` waited for links.
+        # Share of all the time that packets of `job` waited for links.
         pa.field("share", pa.float64()),
     ]
 )
@@ -485,7 +485,7 @@ def write(found: Interference, claim: Claim, notice: Callable[[str], object] = w
     """
     from odonata.plots.interference import draw_all
 
-    with claim.bringing_up_to_date(notice=notice) as partial:
+    with claim.updating(notice=notice) as partial:
         for name, table in found.tables.items():
             write_parquet(partial / f"{name}.parquet", with_units(table))
         write_json(partial / RESULT_FILE, figures(found))

@@ -13,7 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from odonata.errors import InternalError
-from odonata.processes import a_program_of_its_own
+from odonata.processes import isolated_main
 from odonata.study.task import Outcome, Task, TaskError, failure, simulate_task
 
 #: How often the study learns that time has passed, at least.
@@ -73,7 +73,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.task: Task | None = None
         self._process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
-        with a_program_of_its_own():
+        with isolated_main():
             self._process.start()
         theirs.close()
 

@@ -91,12 +91,12 @@ class Measure(Table):
     table: Literal[tuple(_TABLES)] | None = None  # type: ignore[valid-type]
     """A result table, instead of `figure`."""
     column: str | None = None
-    """Of a table: the numeric column."""
+    """With `table`: the numeric column."""
     only: str | None = None
-    """Of a table: condition on its columns for the rows that count, such as
+    """With `table`: condition on its columns for the rows that count, such as
     `kind == 'global'`."""
     weight: str | None = None
-    """Of a table: the numeric column that says how often a row counts, such as `count` of
+    """With `table`: the numeric column that says how often a row counts, such as `count` of
     `histograms`; for a mean, sum or standard deviation."""
     plug_in: str | None = None
     """A function of a [plug-in](plug-ins.md), instead of `figure`; its unit belongs into `name`."""

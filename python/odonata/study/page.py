@@ -90,7 +90,9 @@ def page(
         command: That writes the page.
         total: Simulations that belong to the study; the page says if some are missing.
     """
-    parts = [f"# {study.title}\n"]
+    titles = {f"{one.name}.png": one.title or one.name for one in study.figure}
+    shown = [f"![{title}]({name})\n" for name, title in titles.items() if name in pictures]
+    parts = [f"# {study.title}\n", *_found(verdicts), *shown[:1]]
     if study.text:
         parts.append(study.text.strip() + "\n")
     parts.append(f"Written by\n\n<!-- {_tried(study, total)} -->\n```sh\n{command}\n```\n")
@@ -102,13 +104,38 @@ def page(
         lacking_section(study),
     )
     parts += [section for section in sections if section]
-    if pictures:
-        parts.append("## Figures\n")
-        for figure in study.figure:
-            title, name = figure.title or figure.name, f"{figure.name}.png"
-            if name in pictures:
-                parts.append(f"![{title}]({name})\n")
+    if shown[1:]:
+        parts += ["## Figures\n", *shown[1:]]
     return "\n".join(parts)
+
+
+#: What verdicts that say more than a count needs count as, by their beginnings.
+_SHORT = {
+    "holds in 0 ": "undecided in part",
+    "holds in ": "holds in part",
+    "fitted to": "fitted to",
+}
+#: Verdicts in the order in which they are counted; others follow.
+_COUNTED = (
+    *("holds", "holds in part", "not excluded", "undecided", "undecided in part"),
+    *("does not hold", "fitted to"),
+)
+
+
+def _found(verdicts: Sequence[Verdict]) -> list[str]:
+    """What came of the findings, in a sentence for the published ones and one for our own."""
+    sentences = []
+    for own, noun in ((False, "published findings"), (True, "statements of our own")):
+        judged = (verdict.text for verdict in verdicts if verdict.finding.own == own)
+        texts = [
+            next((short for start, short in _SHORT.items() if text.startswith(start)), text)
+            for text in judged
+        ]
+        order = [text for text in dict.fromkeys([*_COUNTED, *texts]) if text in texts]
+        if texts:
+            counts = ", ".join(f"{texts.count(text)} *{text}*" for text in order)
+            sentences.append(f"Of {len(texts)} {noun}: {counts}.")
+    return [" ".join(sentences) + "\n"] if sentences else []
 
 
 def _setting(study: StudyFile, table: pa.Table, total: int) -> str:

@@ -174,7 +174,7 @@ def _run_sweep(
     finally:
         store.close()
     table = build_dataset(sweep.study, sweep.points, records)
-    with claim.bringing_up_to_date(partial(_grown, sweep.study), notice) as written:
+    with claim.updating(partial(_grown, sweep.study), notice) as written:
         _keep_sources(sweep.study, written, claim.directory)
         write_dataset(table, written)
     return table

@@ -238,7 +238,7 @@ def write(
         notice: Called with what became of earlier files and of pictures. Default: a warning.
     """
     table = with_units(pa.Table.from_pylist(curve(found), schema=_SCHEMA), {"accepted_ci95": "B/s"})
-    with claim.bringing_up_to_date(notice=notice) as partial:
+    with claim.updating(notice=notice) as partial:
         write_parquet(partial / "saturation.parquet", table)
         write_csv(partial / "saturation.csv", table)
         write_json(partial / RESULT_FILE, figures(found))

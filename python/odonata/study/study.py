@@ -79,7 +79,7 @@ def _run_study(
         records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
     finally:
         store.close()
-    with claim.bringing_up_to_date(notice=notice) as partial:
+    with claim.updating(notice=notice) as partial:
         return study.finish(records, partial)
 
 

@@ -140,7 +140,7 @@ class Sweep:
         points: list[SweepPoint] = []
         seen: dict[tuple[int | None, ...], dict[str, Label | None]] = {}
         for choice, axes in self._choices([c for c in wanted if c is not None]):
-            # Of axes that vary together, those that do not apply make combinations alike.
+            # Axes that vary together and do not apply make combinations alike.
             seen.setdefault(choice, axes)
             if len(seen) > MOST_COMBINATIONS:
                 self._too_many(f"{MOST_COMBINATIONS:,} combinations")
@@ -191,7 +191,7 @@ class Sweep:
             if tried > MOST_TRIED:
                 self._too_many(f"{MOST_TRIED:,} combinations and beginnings of combinations to try")
             # As soon as a condition fails, so do all combinations with the same beginning.
-            # Of those that do not have the last name, it is known that they do not fail.
+            # Conditions without the last name are known not to fail.
             last = self.axes[number - 1] if number else None
             if any(
                 condition.fails(axes)

@@ -17,7 +17,7 @@ LEAST = 5
 #: A change is taken for one if fewer than this share of shuffled series have as large a one.
 LEVEL = 0.01
 _SHUFFLES = 999
-#: Of longer parts, medians of so many equally long pieces are searched at first.
+#: Longer parts are searched by the medians of this many equally long pieces at first.
 _FINEST = 200
 
 

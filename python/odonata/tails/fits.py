@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from odonata.errors import SampleError
-from odonata.processes import a_program_of_its_own
+from odonata.processes import isolated_main
 from odonata.tails.measures import as_samples
 
 #: What fits can be ranked by; less is better.
@@ -98,12 +98,12 @@ def fit_families(
 
     The best of a hundred families fits by chance better than it deserves: the winner's criterion is
     biased, and families within about 2 of it are as good. AIC prefers families of more parameters,
-    of which so many have one that fits this sample's chance: by it, the family that samples came
+    of which this many have one that fits this sample's chance: by it, the family that samples came
     from was among the five best in 177 of 200 trials, by BIC in 198
     (docs/studies/tails_families.py).
 
     Args:
-        values: Samples. Of more than 2,000, every so many in sorted order are fitted, so that all
+        values: Samples. Of more than 2,000, every this many in sorted order are fitted, so that all
             parts of the distribution are kept.
         families: Names in ``scipy.stats``; all of them if `None`.
         rank_by: One of :data:`CRITERIA`.
@@ -134,7 +134,7 @@ def fit_families(
     # Fresh processes: a copy of this one would hold the locks of its threads.
     with ProcessPoolExecutor(processes, get_context("spawn"), _leave_interrupts) as pool:
         try:
-            with a_program_of_its_own():
+            with isolated_main():
                 under_way = [pool.submit(fit, name) for name in names]
             for done, one in enumerate(under_way, 1):
                 fits.append(one.result())

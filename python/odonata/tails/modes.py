@@ -60,7 +60,7 @@ def find_modes(values: ArrayLike, most: int = 3) -> Modes:
 
     Args:
         values: Samples. Shape: samples, at least 10. Of more than 20,000 the mixtures are fitted
-            to so many, evenly spaced in order.
+            to this many, evenly spaced in order.
         most: Components that are tried at most.
 
     Raises:

@@ -81,7 +81,7 @@ impl Amg {
 }
 
 impl Amg {
-    /// Of a product with the matrix of `level`: a rank sends to the one at some
+    /// The exchange of a product with the matrix of `level`: a rank sends to the one at some
     /// offset those of its elements that are within reach of that one's box.
     fn exchange(&self, grid: Grid, level: u32) -> Stencil {
         let points = self.points(level);

@@ -24,7 +24,7 @@ pub(super) struct Computing {
 }
 
 impl Computing {
-    /// Of `flop` floating-point operations of a rank in an iteration.
+    /// The computing of `flop` floating-point operations of a rank in an iteration.
     pub fn new(
         compute_rate: ComputeRate,
         application: &'static str,

@@ -140,7 +140,7 @@ struct Mesh {
     faces: [u64; 3],
     /// Bytes of a block.
     block: u64,
-    /// Of a stage, at the highest level.
+    /// Time that a stage computes, at the highest level.
     compute: Picoseconds,
     world: Arc<Communicator>,
     checksum: Arc<CollectiveCall>,

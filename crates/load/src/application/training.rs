@@ -220,7 +220,7 @@ const MOST_MICRO_BATCHES: u32 = 1 << 15;
 #[derive(Clone, Debug)]
 struct Step {
     grid: Grid,
-    /// Of a stage of the pipeline.
+    /// Layers of a stage of the pipeline.
     layers: u32,
     /// Layers of a full bucket.
     bucket: u32,

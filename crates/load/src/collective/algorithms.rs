@@ -275,9 +275,9 @@ algorithms! {
 algorithms! {
     /// Whose rules choose where no algorithm is named.
     Family, "the family of algorithms":
-    /// Those of MPICH 4.
+    /// The rules of MPICH 4.
     Mpich = "mpich",
-    /// Those of Open MPI 1.3 to 4.0.
+    /// The rules of Open MPI 1.3 to 4.0.
     OpenMpi = "open-mpi",
     /// What Fujitsu's MPI 4.0.1 was seen to choose on Fugaku, its own algorithms for tori replaced
     /// by others.
@@ -371,27 +371,27 @@ pub struct Algorithms {
     pub segment: Bytes,
     /// Which members are close to each other, for [`AlltoallAlgorithm::Hierarchical`].
     pub groups: Option<Arc<Groups>>,
-    /// Of `MPI_Barrier`. For this and the following, `None`: automatic.
+    /// Algorithm of `MPI_Barrier`. For this and the following, `None`: automatic.
     pub barrier: Option<BarrierAlgorithm>,
-    /// Of `MPI_Bcast`.
+    /// Algorithm of `MPI_Bcast`.
     pub broadcast: Option<BroadcastAlgorithm>,
-    /// Of `MPI_Reduce`.
+    /// Algorithm of `MPI_Reduce`.
     pub reduce: Option<ReduceAlgorithm>,
-    /// Of `MPI_Allreduce`.
+    /// Algorithm of `MPI_Allreduce`.
     pub allreduce: Option<AllreduceAlgorithm>,
-    /// Of `MPI_Gather`.
+    /// Algorithm of `MPI_Gather`.
     pub gather: Option<GatherAlgorithm>,
-    /// Of `MPI_Scatter`.
+    /// Algorithm of `MPI_Scatter`.
     pub scatter: Option<ScatterAlgorithm>,
-    /// Of `MPI_Allgather` and `MPI_Allgatherv`.
+    /// Algorithm of `MPI_Allgather` and `MPI_Allgatherv`.
     pub allgather: Option<AllgatherAlgorithm>,
-    /// Of `MPI_Alltoall`.
+    /// Algorithm of `MPI_Alltoall`.
     pub alltoall: Option<AlltoallAlgorithm>,
-    /// Of `MPI_Alltoallv` and `MPI_Alltoallw`.
+    /// Algorithm of `MPI_Alltoallv` and `MPI_Alltoallw`.
     pub alltoallv: Option<AlltoallvAlgorithm>,
-    /// Of `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
+    /// Algorithm of `MPI_Reduce_scatter` and `MPI_Reduce_scatter_block`.
     pub reduce_scatter: Option<ReduceScatterAlgorithm>,
-    /// Of `MPI_Scan` and `MPI_Exscan`.
+    /// Algorithm of `MPI_Scan` and `MPI_Exscan`.
     pub scan: Option<ScanAlgorithm>,
 }
 

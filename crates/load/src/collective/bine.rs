@@ -91,7 +91,7 @@ impl Places {
         self.around(index.wrapping_sub(below & ((1 << steps) - 1)))
     }
 
-    /// Who has what stands where `index` does after so many rounds of a scatter from place 0
+    /// Who has what stands where `index` does after this many rounds of a scatter from place 0
     /// whose distances grow: in each the half that stands with the partner goes to it.
     fn holder(self, index: u32, rounds: u32) -> u32 {
         let stands = self.order(index);
@@ -136,7 +136,7 @@ pub(super) fn combine(place: u32, size: u32, round: u32) -> Option<Exchange> {
     })
 }
 
-/// Blocks of so many places in order, from that of `index` and those it goes with on.
+/// Blocks of this many places in order, from that of `index` and those it goes with on.
 fn run(folded: Folded, parts: u32, places: Places, index: u32, count: u32) -> Blocks {
     folded.blocks(parts, places.order(index) & !(count - 1), count)
 }
@@ -255,7 +255,7 @@ fn up_with(
     Some(exchange)
 }
 
-/// Blocks of so many places from one on, around the circle.
+/// Blocks of this many places from one on, around the circle.
 fn blocks_around(folded: Folded, parts: u32, first: u32, count: u32) -> Blocks {
     let Some(beyond) = (first + count).checked_sub(folded.stay).filter(|&b| b > 0) else {
         return folded.blocks(parts, first, count);

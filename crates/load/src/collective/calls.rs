@@ -71,7 +71,7 @@ impl Phases {
         self
     }
 
-    /// Those beyond a power of two get the result, if there are any.
+    /// Members beyond a power of two get the result, if there are any.
     fn folded_out(self, size: u32, folding: Folding, data: &Data) -> Self {
         match size.is_power_of_two() {
             true => self,
@@ -257,7 +257,7 @@ impl Algorithms {
         phases.reduce(algorithm, segment.unwrap_or(self.segment), bytes, size)
     }
 
-    /// Gathers blocks of `block` bytes, or about so many.
+    /// Gathers blocks of `block` bytes, or about this many.
     fn gather_phases(&self, phases: Phases, blocks: &Data, block: Bytes, size: u32) -> Phases {
         let algorithm = self.gather;
         let pattern = match algorithm.unwrap_or_else(|| self.family.gather(block, size)) {

@@ -31,13 +31,13 @@ pub(super) enum Blocks {
     All,
     /// `count` blocks from `first` on; after the last comes the first.
     Range { first: u32, count: u32 },
-    /// Of an all-to-all among `size`, all that have `distance` in the binary
-    /// representation of the way that they go.
+    /// The blocks of an all-to-all among `size` whose way has `distance` in its binary
+    /// representation.
     Ways { distance: u32, size: u32 },
-    /// Of an all-to-all between partners of Bine trees among `size`, what goes to the half that
-    /// the partner stands in.
+    /// The blocks of an all-to-all between partners of Bine trees among `size` that go to the
+    /// partner's half.
     Half { round: u32, size: u32 },
-    /// Of an all-to-all, what one place has for another.
+    /// The block of an all-to-all that one place has for another.
     Pair { from: u32, to: u32 },
 }
 

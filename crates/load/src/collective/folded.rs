@@ -74,7 +74,7 @@ fn folding_blocks(folding: Folding, leaves: u32) -> Blocks {
     }
 }
 
-/// Those that leave give what they have.
+/// Members that leave give what they have.
 pub(super) fn fold_in(folding: Folding, place: u32, size: u32, round: u32) -> Option<Exchange> {
     let (leaves, transfer) = fold(place, size, round, |leaves| folding_blocks(folding, leaves))?;
     Some(if leaves {
@@ -86,7 +86,7 @@ pub(super) fn fold_in(folding: Folding, place: u32, size: u32, round: u32) -> Op
     })
 }
 
-/// Those that have left get what they are owed.
+/// Members that have left get their part of the result.
 pub(super) fn fold_out(folding: Folding, place: u32, size: u32, round: u32) -> Option<Exchange> {
     let (left, transfer) = fold(place, size, round, |left| folding_blocks(folding, left))?;
     Some(if left {

@@ -60,9 +60,9 @@ pub(super) enum Pattern {
     GatherInTurn,
     /// All from one place to the root.
     HandOver { from: u32 },
-    /// Those beyond a power of two give all they have to one that stays.
+    /// Members beyond a power of two give all they have to one that stays.
     FoldIn(Folding),
-    /// Those beyond a power of two get the result.
+    /// Members beyond a power of two get the result.
     FoldOut(Folding),
     /// Recursive doubling of combined data.
     CombineDoubling,
@@ -82,7 +82,7 @@ pub(super) enum Pattern {
     Dissemination,
     /// Blocks go around; each adds its own.
     RingReduce,
-    /// The same, each block in so many segments: those of the first segment of all blocks
+    /// The same, each block in this many segments: those of the first segment of all blocks
     /// first, and so on.
     RingReduceSegments(u32),
     /// Blocks go around.
@@ -148,7 +148,7 @@ pub(super) enum Pattern {
 }
 
 /// What a place does at some point of a phase.
-pub(super) enum Doing {
+pub(super) enum Activity {
     Round(Exchange),
     AtOnce(AtOnce),
     /// It has done its part.
@@ -212,11 +212,11 @@ impl Phase {
     }
 
     /// What `place` of `size` does as its `index`-th.
-    pub(super) fn doing(&self, place: u32, size: u32, index: u64) -> Doing {
+    pub(super) fn doing(&self, place: u32, size: u32, index: u64) -> Activity {
         let data = &self.data;
         let most = self.repeats.unwrap_or(u32::MAX);
         let Some(round) = self.round(size, index) else {
-            return Doing::End;
+            return Activity::End;
         };
         let exchange = match &self.pattern {
             Pattern::Down(kind) => tree::down(*kind, data.parts().min(most), place, size, index),
@@ -303,10 +303,10 @@ impl Phase {
                 return at_once(all_to_all::at_once(data, batch, most, place, size, index));
             }
         };
-        exchange.map_or(Doing::End, Doing::Round)
+        exchange.map_or(Activity::End, Activity::Round)
     }
 }
 
-fn at_once(next: Option<AtOnce>) -> Doing {
-    next.map_or(Doing::End, Doing::AtOnce)
+fn at_once(next: Option<AtOnce>) -> Activity {
+    next.map_or(Activity::End, Activity::AtOnce)
 }

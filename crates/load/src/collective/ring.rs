@@ -58,7 +58,7 @@ pub(super) fn reduce(place: u32, size: u32, round: u32) -> Option<Exchange> {
     })
 }
 
-/// As [`reduce`], with so many segments of each block one after the other.
+/// As [`reduce`], with this many segments of each block one after the other.
 pub(super) fn reduce_segments(
     segments: u32,
     place: u32,

@@ -120,7 +120,7 @@ fn head(chain: u32, size: u32) -> u32 {
     }
 }
 
-/// Of a place of an in-order tree, by its distance from the root: the distance of its parent,
+/// The distance of the parent of a place of an in-order tree, by its own distance from the root,
 /// and how many are below it, itself included. Below a place with n are n − 1, of which half,
 /// rounded down, of n are the right child and what is below that, beyond all on the left.
 fn in_order(from_root: u32, size: u32) -> (u32, u32) {
@@ -136,7 +136,7 @@ fn in_order(from_root: u32, size: u32) -> (u32, u32) {
     (parent, below)
 }
 
-/// How many of so many are on the left below the topmost.
+/// How many of this many are on the left below the topmost.
 fn left_of(below: u32) -> u32 {
     below - 1 - below / 2
 }

@@ -40,7 +40,7 @@ pub type Bisection = Stepped<BisectionSteps>;
 
 impl Bisection {
     /// Every rank sends `message` bytes to every rank of the other half in each
-    /// iteration, so many partners at a time.
+    /// iteration, this many partners at a time.
     ///
     /// # Errors
     /// With fewer than two ranks, an empty message or window, no iterations, or

@@ -28,7 +28,7 @@ pub enum HaloOrder {
     /// All at once.
     #[default]
     Together,
-    /// Those of one dimension before the next.
+    /// The exchanges of one dimension before the next.
     ///
     /// The two faces of one have been exchanged before the next.
     /// So the Halo3D motif of SST's Ember, with blocking sends, on an open grid; so codes

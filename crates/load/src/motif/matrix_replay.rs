@@ -15,7 +15,7 @@ use crate::script::{Operation, Script};
 pub enum MessageSize {
     /// Each entry is one message.
     Whole,
-    /// As few messages as possible of at most so many bytes.
+    /// As few messages as possible of at most this many bytes.
     AtMost(Bytes),
     /// As many messages as the application sent (as many as there are bytes, if
     /// those are fewer).

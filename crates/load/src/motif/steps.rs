@@ -55,7 +55,7 @@ pub enum Receives {
     /// All of a window before it sends anything.
     #[default]
     Ahead,
-    /// That of each step just before the step's send.
+    /// The receive of each step just before the step's send.
     ///
     /// So that a message that asks first
     /// waits until its receiver has got that far.
@@ -154,7 +154,7 @@ mod stage {
 }
 
 impl<S: Steps> Stepped<S> {
-    /// Runs `steps`, so many of them outstanding at a time.
+    /// Runs `steps`, this many of them outstanding at a time.
     ///
     /// # Errors
     /// If there are no iterations, the window is empty, a message has no bytes,

@@ -21,9 +21,9 @@ pub(super) fn hash(numbers: &[u64]) -> u64 {
 pub(super) struct Balance {
     pub sent: u64,
     pub received: u64,
-    /// Of communicator, sender and tag: sent less received.
+    /// Messages sent less received, by communicator, sender and tag.
     exact: u64,
-    /// Of communicators.
+    /// Messages sent less received, by communicator.
     communicators: u64,
     /// Receives of any sender or any tag.
     pub open: u64,

@@ -216,7 +216,7 @@ impl Shape {
 
 /// How a communicator comes into being, as one of its makers sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum Origin {
     /// The same members in the same order.
     Duplicate,
     /// Members of equal colour, by key and then by their rank in the parent; no
@@ -285,7 +285,7 @@ pub(crate) enum Call {
     Create {
         parent: Slot,
         new: Option<Slot>,
-        how: How,
+        how: Origin,
     },
     /// Makes the rank's next group.
     Group(GroupMade),

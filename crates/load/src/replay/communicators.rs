@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use odonata_units::RankId;
 
-use super::call::{How, Slot};
+use super::call::{Origin, Slot};
 use super::groups::{GroupId, Groups};
 use super::memberships::{Communicators, Slots};
 use crate::communicator::{Communicator, Members};
@@ -74,12 +74,12 @@ pub(super) struct Collector {
     makings: Vec<Making>,
     known: HashMap<(MakingId, u32), MakingId>,
     groups: Groups<MakingId>,
-    /// Of the rank at hand.
+    /// The rank at hand.
     rank: u32,
     slots: Vec<MakingId>,
     made: HashMap<MakingId, u32>,
     rank_groups: Vec<GroupId>,
-    /// Of all ranks before.
+    /// What all ranks before made.
     done: Vec<Box<[MakingId]>>,
 }
 
@@ -111,22 +111,22 @@ impl Collector {
         Ok(())
     }
 
-    pub fn create(&mut self, parent: Slot, new: Option<Slot>, how: How) -> Result<(), String> {
+    pub fn create(&mut self, parent: Slot, new: Option<Slot>, how: Origin) -> Result<(), String> {
         let parent = self
             .making(parent)
             .ok_or_else(|| "a communicator made of one that is not known".to_owned())?;
         let part = match how {
-            How::Duplicate => Part::Duplicate,
-            How::Split { color, key } => Part::Split { color, key },
-            How::OfGroup(group) => Part::OfGroup(
+            Origin::Duplicate => Part::Duplicate,
+            Origin::Split { color, key } => Part::Split { color, key },
+            Origin::OfGroup(group) => Part::OfGroup(
                 *self
                     .rank_groups
                     .get(group.0 as usize)
                     .ok_or_else(|| format!("group {}, which no call has made", group.0))?,
             ),
-            How::Grid { extents } => Part::Grid(extents),
-            How::SubGrid { kept } => Part::SubGrid(kept),
-            How::Graph { nodes } => Part::Graph(nodes),
+            Origin::Grid { extents } => Part::Grid(extents),
+            Origin::SubGrid { kept } => Part::SubGrid(kept),
+            Origin::Graph { nodes } => Part::Graph(nodes),
         };
         let number = self.made.entry(parent).or_default();
         let key = (parent, *number);

@@ -23,7 +23,7 @@ pub use partners::Partners;
 use self::arguments::Arguments;
 use self::repeated::{Repeated, check_lockstep};
 use super::call::{
-    Call, Calls, Direction, GroupMade, GroupNumber, How, Message, Outcome, Place, Record,
+    Call, Calls, Direction, GroupMade, GroupNumber, Message, Origin, Outcome, Place, Record,
     RequestNumber, Slot, Source, Span, Until, Visit,
 };
 
@@ -444,31 +444,31 @@ impl DumpiCalls {
         use Function as F;
         let of = Arguments(call);
         match call.function {
-            F::Comm_dup => self.create(of, How::Duplicate, calls)?,
+            F::Comm_dup => self.create(of, Origin::Duplicate, calls)?,
             F::Comm_split => {
                 let color = of.int("color")?;
-                let how = How::Split {
+                let how = Origin::Split {
                     color: Some(color).filter(|&color| color >= 0),
                     key: of.int("key")?,
                 };
                 self.create(of, how, calls)?;
             }
             F::Comm_create => {
-                let how = How::OfGroup(self.group(of.handle("group")?, calls)?);
+                let how = Origin::OfGroup(self.group(of.handle("group")?, calls)?);
                 self.create(of, how, calls)?;
             }
             F::Cart_create => {
                 let extents = of.wholes("dims")?;
-                self.create(of, How::Grid { extents }, calls)?;
+                self.create(of, Origin::Grid { extents }, calls)?;
             }
             F::Cart_sub => {
                 let kept = of.ints("remain_dims")?.iter().map(|&kept| kept != 0);
                 let kept = kept.collect();
-                self.create(of, How::SubGrid { kept }, calls)?;
+                self.create(of, Origin::SubGrid { kept }, calls)?;
             }
             F::Graph_create => {
                 let nodes = of.whole("nodes")?;
-                self.create(of, How::Graph { nodes }, calls)?;
+                self.create(of, Origin::Graph { nodes }, calls)?;
             }
             F::Comm_free | F::Comm_disconnect => {
                 let comm = of.handle("comm")?;
@@ -572,7 +572,12 @@ impl DumpiCalls {
         }
     }
 
-    fn create(&mut self, of: Arguments<'_>, how: How, calls: &mut Vec<Call>) -> Result<(), String> {
+    fn create(
+        &mut self,
+        of: Arguments<'_>,
+        how: Origin,
+        calls: &mut Vec<Call>,
+    ) -> Result<(), String> {
         let parent = self.slot(of.handle("oldcomm")?)?;
         let handle = of.handle("newcomm")?;
         let new = (handle > NULL).then_some(Slot(self.next_slot));

@@ -31,10 +31,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use odonata_traces::liballprof::{self, Comm, LiballprofJob, LiballprofReader, Moment};
-use odonata_traces::{Position, TraceError, UnheldFile};
+use odonata_traces::{Position, ReopenedFile, TraceError};
 
 use collective::Collective;
-use communicators::Comms;
+use communicators::RankCommunicators;
 use requests::Requests;
 use translation::Translation;
 
@@ -48,7 +48,7 @@ const MPICH_SELF: u64 = 0x4400_0001;
 const TABLE: u64 = 1 << 16;
 
 /// A rank's number in a communicator and the communicator's size.
-type Standing = (u32, u32);
+type RankAndSize = (u32, u32);
 
 /// How a rank made a communicator of the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +65,9 @@ pub(crate) struct LiballprofSource {
     /// Handle of the world, by rank.
     worlds: Vec<u64>,
     /// By rank, its standing in the n-th communicator that it makes of the world; `None`: unknown.
-    standings: Vec<Arc<[Option<Standing>]>>,
+    standings: Vec<Arc<[Option<RankAndSize>]>>,
     /// By rank, the handles that it uses, each with its standing there.
-    used: Vec<Arc<[(u64, Standing)]>>,
+    used: Vec<Arc<[(u64, RankAndSize)]>>,
 }
 
 impl LiballprofSource {
@@ -86,7 +86,7 @@ impl LiballprofSource {
             base = [base, found.first].into_iter().flatten().min();
             worlds.push(found.world);
             makings.push(found.makings);
-            let mut handles: Vec<(u64, Standing)> = found.used.into_iter().collect();
+            let mut handles: Vec<(u64, RankAndSize)> = found.used.into_iter().collect();
             handles.sort_unstable();
             used.push(handles.into());
         }
@@ -133,7 +133,7 @@ struct Overview {
     first: Option<Moment>,
     world: u64,
     makings: Vec<Making>,
-    used: HashSet<(u64, Standing)>,
+    used: HashSet<(u64, RankAndSize)>,
 }
 
 impl Overview {
@@ -230,9 +230,9 @@ fn place_of_comm(call: &liballprof::Call<'_>) -> Option<usize> {
 }
 
 /// By rank, its standing in what the ranks make of the world together.
-fn standings(makings: &[Vec<Making>]) -> Vec<Arc<[Option<Standing>]>> {
+fn standings(makings: &[Vec<Making>]) -> Vec<Arc<[Option<RankAndSize>]>> {
     let count = makings.iter().map(Vec::len).max().unwrap_or(0);
-    let mut found: Vec<Vec<Option<Standing>>> = makings
+    let mut found: Vec<Vec<Option<RankAndSize>>> = makings
         .iter()
         .map(|makings| vec![None; makings.len()])
         .collect();
@@ -297,7 +297,7 @@ impl Source for LiballprofSource {
             source: self,
             reader: self.job.rank(rank)?,
             library: Library::of(world),
-            comms: Comms::new(
+            comms: RankCommunicators::new(
                 (world, standing),
                 self.standings[rank as usize].clone(),
                 self.used[rank as usize].clone(),
@@ -365,9 +365,9 @@ impl Library {
 /// The calls of one rank.
 struct LiballprofCalls<'a> {
     source: &'a LiballprofSource,
-    reader: LiballprofReader<UnheldFile>,
+    reader: LiballprofReader<ReopenedFile>,
     library: Library,
-    comms: Comms,
+    comms: RankCommunicators,
     requests: Requests,
 }
 

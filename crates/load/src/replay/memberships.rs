@@ -27,7 +27,7 @@ pub(super) enum Slots {
 }
 
 impl Communicators {
-    /// Those that a trace defines outright; slots are the same for all ranks.
+    /// The communicators that a trace defines outright; slots are the same for all ranks.
     ///
     /// # Errors
     /// If a rank is twice in a communicator.

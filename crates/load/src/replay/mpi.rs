@@ -10,7 +10,7 @@ use super::operations::Replay;
 use super::options::Options;
 use super::region::Cut;
 use super::requests::Effects;
-use super::survey::{Surveyed, survey, survey_region};
+use super::survey::{CheckedTrace, survey, survey_region};
 use crate::interpreter::Interpreter;
 use crate::program::{ProgramError, RankProgram, Totals};
 
@@ -31,7 +31,7 @@ impl MpiTrace {
     /// If it is damaged or does not fit together.
     pub fn new(source: Box<dyn Source>, options: Options) -> Result<Self, TraceError> {
         let whole = options.region.is_whole();
-        let Surveyed {
+        let CheckedTrace {
             mut facts,
             communicators,
         } = survey(source.as_ref(), whole)?;

@@ -16,7 +16,7 @@ use crate::communicator::{Communicator, Member};
 use crate::program::{Action, ProgramError};
 use crate::script::{Handle, Need, Operation, Operations};
 
-/// After so many messages for which nobody will wait, those that are complete are
+/// After this many messages for which nobody will wait, those that are complete are
 /// forgotten.
 const DROPPED_AT_ONCE: usize = 256;
 

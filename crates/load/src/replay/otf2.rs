@@ -11,7 +11,7 @@ use odonata_traces::otf2::{
     Archive, Clock, Collective, CommRef, EventKind, EventReader, GroupKind, LocationRef, RegionRef,
     Root, Transfer, WindowRef,
 };
-use odonata_traces::{Position, TraceError, UnheldFile};
+use odonata_traces::{Position, ReopenedFile, TraceError};
 use odonata_units::Bytes;
 
 use super::call::{
@@ -316,7 +316,7 @@ struct Otf2Calls<'a> {
     source: &'a Otf2Source,
     rank: u32,
     file: String,
-    reader: Option<EventReader<'a, UnheldFile>>,
+    reader: Option<EventReader<'a, ReopenedFile>>,
     outcomes: bool,
     clock: Clock,
     /// Functions of MPI that are entered and not left; they may call each other.

@@ -6,8 +6,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use odonata_traces::TraceError;
 
 use super::call::{
-    Call, Calls, Direction, GroupMade, How, Message, Outcome, Record, RequestNumber, Shape, Slot,
-    Source, Until,
+    Call, Calls, Direction, GroupMade, Message, Origin, Outcome, Record, RequestNumber, Shape,
+    Slot, Source, Until,
 };
 use super::clock::Gaps;
 use super::memberships::Communicators;
@@ -36,7 +36,7 @@ pub(crate) enum Effect {
     Create {
         parent: Slot,
         new: Option<Slot>,
-        how: How,
+        how: Origin,
     },
     Group(GroupMade),
     Claim {
@@ -415,7 +415,7 @@ pub(crate) struct Effects<'a> {
 }
 
 impl<'a> Effects<'a> {
-    /// Of `rank`, from the beginning.
+    /// The calls of `rank`, from the beginning.
     pub fn new(source: &'a dyn Source, rank: u32) -> Result<Self, TraceError> {
         let calls = source.calls(rank, false)?;
         Ok(Self {
@@ -435,7 +435,7 @@ impl<'a> Effects<'a> {
         })
     }
 
-    /// Of `rank`, within a region of interest: records outside are passed over, and
+    /// The calls of `rank` within a region of interest: records outside are passed over, and
     /// what lies across its border with them. `cut` as [`Cut::new`] found it with these
     /// communicators; `None`: the whole trace.
     pub fn within(

@@ -50,7 +50,7 @@ fn signature(shape: &Shape) -> u64 {
 }
 
 /// A job's trace that fits together.
-pub(super) struct Surveyed {
+pub(super) struct CheckedTrace {
     pub facts: TraceFacts,
     pub communicators: Communicators,
 }
@@ -64,7 +64,7 @@ pub(super) struct Surveyed {
 ///
 /// `is_all`: whether all of it is replayed, so that all of it must fit together. Of a
 /// region this goes through the communicators.
-pub(super) fn survey(source: &dyn Source, is_all: bool) -> Result<Surveyed, TraceError> {
+pub(super) fn survey(source: &dyn Source, is_all: bool) -> Result<CheckedTrace, TraceError> {
     let ranks = source.ranks();
     let mut facts = TraceFacts {
         ranks,
@@ -93,7 +93,7 @@ pub(super) fn survey(source: &dyn Source, is_all: bool) -> Result<Surveyed, Trac
             cut: None,
         })?;
     }
-    Ok(Surveyed {
+    Ok(CheckedTrace {
         facts,
         communicators,
     })

@@ -15,7 +15,7 @@ pub struct Done {
     pub messages: u64,
     pub bytes: u64,
     pub transfers: u64,
-    /// Of each rank.
+    /// Time that each rank computed.
     pub compute: Vec<Picoseconds>,
     /// Collectives entered, by kind, all ranks together.
     pub collectives: BTreeMap<CollectiveKind, u64>,

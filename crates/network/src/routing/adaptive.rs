@@ -38,17 +38,17 @@ pub enum Weighting {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum Queue {
-    /// That of its first output port, all virtual channels together.
+    /// The queue of its first output port, all virtual channels together.
     ///
     /// UGAL-L there.
     #[default]
     Port,
-    /// That of its virtual channel of the port.
+    /// The queue of its virtual channel of the port.
     ///
     /// UGAL-L with VC there.
     Channel,
-    /// That of its virtual channel where the detour begins with a port with which minimal routes
-    /// may begin too, else that of the port.
+    /// The queue of its virtual channel where the detour begins with a port with which minimal
+    /// routes may begin too, else that of the port.
     ///
     /// UGAL-L with VC hybrid there, where one link joins two groups and the port is the same.
     Hybrid,
@@ -100,7 +100,7 @@ impl Default for AdaptiveOptions {
 
 impl AdaptiveOptions {
     /// # Errors
-    /// If so many candidates cannot be drawn.
+    /// If this many candidates cannot be drawn.
     pub(super) fn check(&self) -> Result<(), RoutingError> {
         if (1..=MOST_CANDIDATES).contains(&self.candidates) {
             return Ok(());

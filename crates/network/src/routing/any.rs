@@ -160,13 +160,13 @@ pub enum Algorithm {
 /// What a scenario says of the options of algorithms, or what holds where it does not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AlgorithmOptions {
-    /// Of adaptive algorithms, and of those with detours.
+    /// Options of adaptive algorithms, and of those with detours.
     pub adaptive: AdaptiveOptions,
-    /// Of [`Algorithm::Fpar`].
+    /// Threshold of [`Algorithm::Fpar`].
     pub threshold_share: f64,
     /// The same.
     pub rules: FparRules,
-    /// Of [`Algorithm::QAdaptive`].
+    /// Options of [`Algorithm::QAdaptive`].
     pub learning: QAdaptiveOptions,
 }
 
@@ -224,15 +224,15 @@ pub enum Paths {
     Groups,
     /// Shortest paths.
     ///
-    /// Those of [`Tabled::shortest_path`].
+    /// The paths of [`Tabled::shortest_path`].
     ShortestPath,
     /// Up, then down.
     ///
-    /// Those of [`Tabled::up_down`].
+    /// The paths of [`Tabled::up_down`].
     UpDown,
     /// Along one dimension after the other.
     ///
-    /// Those of [`Tabled::dimension_order`].
+    /// The paths of [`Tabled::dimension_order`].
     DimensionOrder,
 }
 

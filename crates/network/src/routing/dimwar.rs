@@ -12,7 +12,7 @@ use super::{Hop, PacketRoute, RouterView, Routing};
 use crate::topology::Topology;
 
 /// Channel of the hop to another router of the row, and of the one to the right place.
-const ASIDE: u8 = 0;
+const ROW_DETOUR: u8 = 0;
 const ALIGNING: u8 = 1;
 
 /// Dimensionally weighted adaptive routing, DimWAR (McDonald, Isaev, Flores, Davis and Kim,
@@ -65,10 +65,10 @@ impl DimWar {
 
     /// Where a packet at `at` is along the first dimension in which it is not yet at the right
     /// place, and how many such dimensions there are.
-    fn bearing(&self, at: RouterId, to: u32) -> Bearing {
+    fn bearing(&self, at: RouterId, to: u32) -> RemainingPath {
         let mut differing = self.base.unaligned(at, to);
         let (dimension, here, there) = differing.next().unwrap_or((0, 0, 0));
-        Bearing {
+        RemainingPath {
             dimension: dimension as u32,
             here,
             there,
@@ -77,20 +77,20 @@ impl DimWar {
     }
 
     /// The places of the row that are neither here nor there.
-    fn asides(&self, bearing: &Bearing) -> impl Iterator<Item = u32> + use<> {
+    fn asides(&self, bearing: &RemainingPath) -> impl Iterator<Item = u32> + use<> {
         let ends = [bearing.here, bearing.there];
         (0..self.sizes[bearing.dimension as usize]).filter(move |place| !ends.contains(place))
     }
 
     /// Whether a packet may still go aside in its dimension.
-    fn may_leave(route: &PacketRoute, bearing: &Bearing) -> bool {
+    fn may_leave(route: &PacketRoute, bearing: &RemainingPath) -> bool {
         // A dimension is counted from 1 once the packet has gone aside in it.
         u32::from(route.phase) != bearing.dimension + 1
     }
 }
 
 /// What of its way is before a packet.
-struct Bearing {
+struct RemainingPath {
     dimension: u32,
     here: u32,
     there: u32,
@@ -142,7 +142,7 @@ impl Routing for DimWar {
                 if goes_aside(ahead, occupancy, bearing.hops, self.threshold_bytes) =>
             {
                 route.phase = (bearing.dimension + 1) as u8;
-                self.on_channel(hop, ASIDE)
+                self.on_channel(hop, ROW_DETOUR)
             }
             _ => self.on_channel(direct, ALIGNING),
         }
@@ -173,7 +173,7 @@ impl Routing for DimWar {
         if Self::may_leave(route, &bearing) {
             for place in self.asides(&bearing) {
                 for &hop in self.base.along(at, bearing.dimension as usize, place) {
-                    let hop = self.on_channel(hop, ASIDE);
+                    let hop = self.on_channel(hop, ROW_DETOUR);
                     let phase = (bearing.dimension + 1) as u8;
                     let aside = PacketRoute {
                         vc: hop.vc,

@@ -114,7 +114,7 @@ struct Candidate {
 }
 
 impl Candidate {
-    /// Of no port.
+    /// The score of no port.
     const NONE: Self = Self {
         kind: Kind::Minimal,
         port: 0,
@@ -140,9 +140,9 @@ struct Best {
 /// Which ports of a kind serve.
 #[derive(Clone, Copy)]
 enum Among {
-    /// Those of least score.
+    /// The ports of least score.
     Least,
-    /// Those below the threshold, or at it as well.
+    /// The ports below the threshold, or at it as well.
     Free { at_it_too: bool },
 }
 

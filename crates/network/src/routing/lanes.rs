@@ -21,7 +21,7 @@ impl Lanes {
         lanes: 1,
     };
 
-    /// The lanes of a link for an algorithm with so many channels, at least one: so many if they are
+    /// The lanes of a link for an algorithm with this many channels, at least one: this many if they are
     /// given and more, else one for each.
     pub fn new(channels: u8, lanes: Option<u8>) -> Self {
         let lanes = lanes.unwrap_or(channels).max(channels);

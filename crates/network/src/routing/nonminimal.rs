@@ -20,13 +20,13 @@ pub enum Via {
     Group,
     /// A random router.
     ///
-    /// Of a random group other than the source's and the
+    /// The router lies in a random group other than the source's and the
     /// destination's; the route goes all the way to that router. Where groups
     /// consist of leaves and spines, a leaf.
     Router,
     /// The router of a random node.
     ///
-    /// Of the whole machine, as in BookSim's
+    /// The node may be any of the machine, as in BookSim's
     /// dragonfly: if it lies in the source group the route is minimal, and it
     /// may lie in the destination group. Traffic inside one group is minimal.
     Node,

@@ -132,7 +132,7 @@ pub struct QAdaptive {
     slot_of_node: Vec<u16>,
     /// Most nodes of a router.
     slots: u32,
-    /// Of a hop over a local and a global link in an empty network, in ps.
+    /// Time of a hop over a local and a global link in an empty network, in ps.
     hop_ps: [f32; 2],
     channels: u8,
 }
@@ -257,7 +257,7 @@ impl QAdaptive {
             })
     }
 
-    /// Of the minimal ways the one with the least estimate.
+    /// The minimal way with the least estimate.
     fn minimal_way(&self, at: u32, group: u32, estimates: &[f32]) -> usize {
         let estimate = |link: usize| estimates.get(link).copied().unwrap_or(0.0);
         let links = self.minimal_links(at, group);

@@ -15,7 +15,7 @@ mod tests;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use super::wiring_file::{ClassOfFile, Declarations, End, Supplies, WiringFileError};
+use super::wiring_file::{ClassOfFile, Declarations, End, WiringDefaults, WiringFileError};
 use super::{LinkKind, NamedGraph, NamedVertex, Topology};
 
 type Checked<T = ()> = Result<T, WiringFileError>;
@@ -206,7 +206,7 @@ impl Anynet {
     ///
     /// # Errors
     /// If numbers of routers or nodes have gaps, or the wiring is not connected.
-    pub fn into_topology(self, supplies: &Supplies<'_>) -> Checked<Topology> {
+    pub fn into_topology(self, supplies: &WiringDefaults<'_>) -> Checked<Topology> {
         let mut declarations = Declarations::default();
         let several = !self.classes().is_empty();
         for link in &self.links {

@@ -54,7 +54,8 @@
 //! reads the list.
 
 use super::wiring_file::{
-    ClassName, ClassParameters, Declarations, End, Supplies, WiringFileError, check_router_number,
+    ClassName, ClassParameters, Declarations, End, WiringDefaults, WiringFileError,
+    check_router_number,
 };
 use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, Peer, Topology};
 use odonata_units::{PortId, RouterId};
@@ -67,9 +68,9 @@ use std::fmt::Write as _;
 /// If a line cannot be read or contradicts another, or if the wiring is not
 /// sound and connected; the error names the line.
 pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, WiringFileError> {
-    let supplies = Supplies {
+    let supplies = WiringDefaults {
         classes: link_classes,
-        ..Supplies::default()
+        ..WiringDefaults::default()
     };
     import_with(text, &supplies)
 }
@@ -77,8 +78,8 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
 /// Reads an edge list that may leave classes and nodes to its reader.
 ///
 /// # Errors
-/// As of [`import`].
-pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, WiringFileError> {
+/// As for [`import`].
+pub fn import_with(text: &str, supplies: &WiringDefaults<'_>) -> Result<Topology, WiringFileError> {
     let mut declarations = Declarations::default();
     let mut title_line = None;
     for (index, text) in text.lines().enumerate() {

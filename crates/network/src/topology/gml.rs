@@ -23,7 +23,7 @@ use std::borrow::Cow;
 use odonata_units::Bandwidth;
 
 use super::graphml::{Document, Element, import_document, names_of_document};
-use super::wiring_file::{ClassOfFile, Supplies, WiringFileError};
+use super::wiring_file::{ClassOfFile, WiringDefaults, WiringFileError};
 use super::{LinkKind, NamedGraph, Topology};
 
 type Checked<T = ()> = Result<T, WiringFileError>;
@@ -74,7 +74,7 @@ impl Gml {
     ///
     /// # Errors
     /// If the graph contradicts itself, or if the wiring is not sound and connected.
-    pub fn into_topology(self, supplies: &Supplies<'_>) -> Checked<Topology> {
+    pub fn into_topology(self, supplies: &WiringDefaults<'_>) -> Checked<Topology> {
         import_document(&self.document, supplies)
     }
 }

@@ -28,7 +28,7 @@ mod reading;
 mod tests;
 
 use super::wiring_file::{
-    ClassName, ClassParameters, Declarations, End, Supplies, WiringFileError,
+    ClassName, ClassParameters, Declarations, End, WiringDefaults, WiringFileError,
 };
 use super::{LinkClass, LinkKind, MAX_PORTS_PER_ROUTER, NamedGraph, NamedVertex, Peer, Topology};
 use odonata_units::PortId;
@@ -44,9 +44,9 @@ use std::fmt::Write as _;
 /// If the file is no GraphML or contradicts itself, or if the wiring is not
 /// sound and connected; the error names the line.
 pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, WiringFileError> {
-    let supplies = Supplies {
+    let supplies = WiringDefaults {
         classes: link_classes,
-        ..Supplies::default()
+        ..WiringDefaults::default()
     };
     import_with(text, &supplies)
 }
@@ -54,15 +54,15 @@ pub fn import(text: &str, link_classes: &[LinkClass]) -> Result<Topology, Wiring
 /// Reads a GraphML file that may leave classes and nodes to its reader.
 ///
 /// # Errors
-/// As of [`import`].
-pub fn import_with(text: &str, supplies: &Supplies<'_>) -> Result<Topology, WiringFileError> {
+/// As for [`import`].
+pub fn import_with(text: &str, supplies: &WiringDefaults<'_>) -> Result<Topology, WiringFileError> {
     import_document(&Document::parse(text)?, supplies)
 }
 
 /// The network of a graph, whatever file it is from.
 pub(super) fn import_document(
     document: &Document,
-    supplies: &Supplies<'_>,
+    supplies: &WiringDefaults<'_>,
 ) -> Result<Topology, WiringFileError> {
     let mut declarations = Declarations::default();
     if let Some(title) = document.graph.get("title") {

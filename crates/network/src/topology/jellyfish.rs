@@ -23,7 +23,7 @@ pub struct JellyfishSpec {
     pub degree: u32,
     /// Nodes per router.
     pub p: u32,
-    /// Of the random links.
+    /// Seed of the random links.
     pub seed: u64,
     /// Class of the links of nodes.
     pub terminal: LinkClass,

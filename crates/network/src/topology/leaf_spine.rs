@@ -36,7 +36,7 @@ pub enum NotLeafSpine {
         group: u32,
         /// Its shape.
         found: LeafSpine,
-        /// That of group 0.
+        /// The numbers of leaves and spines of group 0.
         expected: LeafSpine,
     },
     /// A router with nodes that has a global link.

@@ -65,7 +65,7 @@ pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
 pub use slim_fly::{SlimFlyError, SlimFlySpec};
 pub use torus::{LatticeError, TorusSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
-pub use wiring_file::{AttachedNodes, ClassOfFile, Supplies, WiringFileError};
+pub use wiring_file::{AttachedNodes, ClassOfFile, WiringDefaults, WiringFileError};
 
 use odonata_declare::Named;
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};

@@ -106,7 +106,7 @@ pub struct ClassOfFile {
 
 /// What a wiring file may leave to its reader.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Supplies<'a> {
+pub struct WiringDefaults<'a> {
     /// Classes that supply the parameters of classes of their name, also where
     /// the file has its own; those that nothing uses are ignored.
     pub classes: &'a [LinkClass],
@@ -120,10 +120,10 @@ pub struct Supplies<'a> {
 /// Which nodes are attached to the routers of a wiring file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AttachedNodes {
-    /// Those of the file.
+    /// The nodes of the file.
     #[default]
     AsInFile,
-    /// Those of the file, or so many on each router if it attaches none.
+    /// The nodes of the file, or this many on each router if it attaches none.
     Otherwise(u32),
     /// So many on each router; the file must attach none.
     Each(u32),
@@ -269,7 +269,7 @@ impl Declarations {
 
     /// Adds everything up. Classes that the file does not declare come after
     /// its own, if a link uses them.
-    pub fn into_topology(mut self, supplies: &Supplies<'_>) -> Checked<Topology> {
+    pub fn into_topology(mut self, supplies: &WiringDefaults<'_>) -> Checked<Topology> {
         self.imply_routers()?;
         let routers = self.routers_in_order()?;
         self.attach_nodes(supplies.nodes, &routers)?;
@@ -486,7 +486,7 @@ impl Declarations {
     fn resolve_classes(
         &self,
         routers: &[RouterDeclaration],
-        supplies: &Supplies<'_>,
+        supplies: &WiringDefaults<'_>,
     ) -> Checked<(Vec<LinkClass>, Vec<LinkClassId>)> {
         let mut classes = self.all_classes(supplies)?;
         let class_of_end = self.classes_of_ends(routers, &classes)?;
@@ -510,7 +510,7 @@ impl Declarations {
 
     /// The classes that the file declares, then others that are given, then defaults of kinds
     /// that have none.
-    fn all_classes(&self, supplies: &Supplies<'_>) -> Checked<Vec<LinkClass>> {
+    fn all_classes(&self, supplies: &WiringDefaults<'_>) -> Checked<Vec<LinkClass>> {
         let given = supplies.classes;
         let mut classes = Vec::new();
         for declared in &self.classes {

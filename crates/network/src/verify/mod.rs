@@ -117,7 +117,7 @@ pub enum Verdict {
 /// Why not all routes were walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unproven {
-    /// Those to a sample of destinations were asked for.
+    /// Only routes to a sample of destinations were asked for.
     Sample,
     /// The time was up, see [`Options::time`].
     Time,
@@ -384,7 +384,7 @@ pub fn verify_with<R: Routing>(
         looked_for_cycle: false,
     };
     let targets = search.walk.targets(&destinations);
-    if let Some(Halt::Cycle(cycle)) = search.walk_to(&targets, &mut go_on)? {
+    if let Some(EarlyEnd::Cycle(cycle)) = search.walk_to(&targets, &mut go_on)? {
         return Ok(Verdict::Cycle(cycle));
     }
     let walk = search.walk;
@@ -424,7 +424,7 @@ struct Course {
 }
 
 /// Why the walks end early.
-enum Halt {
+enum EarlyEnd {
     Stopped,
     Cycle(Vec<Channel>),
 }
@@ -446,7 +446,7 @@ impl<R: Routing> Search<'_, R> {
         &mut self,
         targets: &[(Target, Vec<u32>)],
         go_on: &mut dyn FnMut(Option<u64>) -> bool,
-    ) -> Result<Option<Halt>, VerifyError> {
+    ) -> Result<Option<EarlyEnd>, VerifyError> {
         let mut rest = targets;
         // One group first: what is broken is soon found, and how long it takes known.
         let mut size = 1;
@@ -488,7 +488,7 @@ impl<R: Routing> Search<'_, R> {
         &mut self,
         batch: &[(Target, Vec<u32>)],
         limits: &mut Limits<'_>,
-    ) -> Result<Option<Halt>, VerifyError> {
+    ) -> Result<Option<EarlyEnd>, VerifyError> {
         let (mut ended, partings) = self.walk.walk_to_groups(batch, limits)?;
         for ((_, members), partings) in batch.iter().zip(&partings) {
             for members in members.chunks(Walk::<R>::BATCH) {
@@ -506,12 +506,12 @@ impl<R: Routing> Search<'_, R> {
                 if !self.looked_for_cycle || ended != Ended::Whole {
                     self.looked_for_cycle = true;
                     if let Some(cycle) = self.walk.cycle() {
-                        return Ok(Some(Halt::Cycle(cycle)));
+                        return Ok(Some(EarlyEnd::Cycle(cycle)));
                     }
                 }
                 match ended {
                     Ended::Whole => {}
-                    Ended::Stopped => return Ok(Some(Halt::Stopped)),
+                    Ended::Stopped => return Ok(Some(EarlyEnd::Stopped)),
                     Ended::Endless | Ended::TooLong => return Err(self.too_large()),
                 }
             }

@@ -174,7 +174,7 @@ impl<R: Routing> Routing for Spread<'_, R> {
     }
 }
 
-/// Compares what is found with so many virtual channels per link.
+/// Compares what is found with this many virtual channels per link.
 struct CompareLanes<'a>(&'a Topology, u8);
 
 impl RoutingTask for CompareLanes<'_> {

@@ -84,7 +84,7 @@ pub(super) struct Target {
 /// Packets whose next hop depends on which of the routers of their target they are
 /// for.
 #[derive(Clone, Copy)]
-pub(super) struct Parting {
+pub(super) struct DivergingPackets {
     /// Hops that they have made.
     hops: u32,
     state: State,
@@ -273,7 +273,7 @@ impl<'a, R: Routing> Walk<'a, R> {
         &mut self,
         targets: &[(Target, Vec<u32>)],
         limits: &mut Limits<'_>,
-    ) -> Result<(Ended, Vec<Vec<Parting>>), VerifyError> {
+    ) -> Result<(Ended, Vec<Vec<DivergingPackets>>), VerifyError> {
         let mut partings = vec![Vec::new(); targets.len()];
         let mut level = Level::default();
         for &source in &self.endpoints {
@@ -283,7 +283,7 @@ impl<'a, R: Routing> Walk<'a, R> {
                 match members.iter().filter(connects).count() {
                     0 => {}
                     all if all == members.len() => mask |= 1 << bit,
-                    _ => partings[bit].push(Parting {
+                    _ => partings[bit].push(DivergingPackets {
                         hops: 0,
                         state: injected(source),
                         channel: NO_CHANNEL,
@@ -302,7 +302,7 @@ impl<'a, R: Routing> Walk<'a, R> {
     pub(super) fn walk_to_routers(
         &mut self,
         destinations: &[u32],
-        partings: &[Parting],
+        partings: &[DivergingPackets],
         limits: &mut Limits<'_>,
     ) -> Result<Ended, VerifyError> {
         let target = |&router: &u32| Target {
@@ -321,8 +321,8 @@ impl<'a, R: Routing> Walk<'a, R> {
         &mut self,
         targets: &[Target],
         mut level: Level,
-        later: &[Parting],
-        partings: &mut [Vec<Parting>],
+        later: &[DivergingPackets],
+        partings: &mut [Vec<DivergingPackets>],
         limits: &mut Limits<'_>,
     ) -> Result<Ended, VerifyError> {
         let mut later = later.iter().peekable();
@@ -617,13 +617,13 @@ struct Step<'a> {
     /// [`Routing::possible_hops_in_parts`].
     shared: Level,
     /// See [`Walk::walk`].
-    partings: &'a mut [Vec<Parting>],
+    partings: &'a mut [Vec<DivergingPackets>],
 }
 
 impl Step<'_> {
     /// Sets the packets for target number `bit` aside.
     fn part(&mut self, state: State, arrivals: &[Arrival], bit: u32) {
-        let parting = |arrival: &Arrival| Parting {
+        let parting = |arrival: &Arrival| DivergingPackets {
             hops: self.hops_made,
             state,
             channel: arrival.channel,

@@ -7,8 +7,8 @@ use odonata_placement::Machine as Wiring;
 use odonata_placement::grap::{Choice, GrapMode, GrapModeName, nodes_of_choice};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    Ask, ClusterAllocation, ClusterMachine, ClusterRefusal, GrapMachine, Machine, Policy, Rule,
-    Started, Waiting, Wants, Window, Withheld, pass,
+    Ask, ClusterAllocation, ClusterMachine, ClusterRefusal, GrapMachine, JobConstraints, Machine,
+    Policy, Rule, Started, Waiting, Window, Withheld, pass,
 };
 use odonata_units::{GroupId, NodeId, RouterId};
 use serde::{Deserialize, Serialize};
@@ -67,7 +67,7 @@ pub struct Holder {
 
 /// A job that waits.
 #[derive(Clone, Debug)]
-pub struct Waiter {
+pub struct WaitingJob {
     /// Nodes that it asks for.
     pub nodes: u32,
     /// How long it is believed to run, at least 1.
@@ -99,7 +99,7 @@ pub struct ClusterState {
     /// Jobs that hold nodes.
     pub holders: Vec<Holder>,
     /// Jobs that wait, in order.
-    pub queue: Vec<Waiter>,
+    pub queue: Vec<WaitingJob>,
     /// Sets of nodes that they name.
     pub sets: Vec<Vec<u32>>,
     /// Reservations and maintenance.
@@ -336,7 +336,7 @@ impl ClusterPlacement {
         Some((GrapMachine::new(sizes, modes.collect()), holders))
     }
 
-    fn wants(&self, state: &ClusterState) -> Result<Vec<Wants>, Error> {
+    fn wants(&self, state: &ClusterState) -> Result<Vec<JobConstraints>, Error> {
         let mut sets: Vec<Arc<[bool]>> = Vec::with_capacity(state.sets.len());
         for set in &state.sets {
             let mut allowed = vec![false; self.nodes() as usize];
@@ -347,7 +347,7 @@ impl ClusterPlacement {
         }
         let groups = self.wiring.groups().len() as u32;
         let group = self.nodes().div_ceil(groups.max(1));
-        let wants = |waiter: &Waiter| {
+        let wants = |waiter: &WaitingJob| {
             let allowed = match waiter.allowed {
                 None => None,
                 Some(set) => Some(sets.get(set).cloned().ok_or_else(|| {
@@ -357,7 +357,7 @@ impl ClusterPlacement {
                     ))
                 })?),
             };
-            Ok(Wants {
+            Ok(JobConstraints {
                 mode: match self.mode {
                     GrapModeName::Adaptive => GrapMode::Adaptive,
                     mode => modes::for_job(mode, waiter.nodes, group, groups),
@@ -409,8 +409,8 @@ mod tests {
         ClusterPlacement::new(routers, groups, policy, "adaptive", 1).unwrap()
     }
 
-    fn waits(nodes: u32, estimate: i64) -> Waiter {
-        Waiter {
+    fn waits(nodes: u32, estimate: i64) -> WaitingJob {
+        WaitingJob {
             nodes,
             estimate,
             allowed: None,
@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn nodes_that_do_not_work_or_are_not_allowed_are_not_given() {
-        let queue = vec![Waiter {
+        let queue = vec![WaitingJob {
             allowed: Some(0),
             ..waits(4, 10)
         }];
@@ -549,7 +549,7 @@ mod tests {
                 nodes.dedup();
                 holders.push(Holder { end, nodes });
             }
-            let queue: Vec<Waiter> = asked.iter().map(|&(nodes, estimate, some)| Waiter {
+            let queue: Vec<WaitingJob> = asked.iter().map(|&(nodes, estimate, some)| WaitingJob {
                 allowed: some.then_some(0),
                 ..waits(nodes, estimate)
             }).collect();

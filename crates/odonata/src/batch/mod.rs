@@ -22,7 +22,7 @@ use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
 use serde_json::{Value, json};
 
 pub use cluster::{
-    ClusterPlacement, ClusterPolicy, ClusterState, Given, Holder, Kept, Waiter, Withholding,
+    ClusterPlacement, ClusterPolicy, ClusterState, Given, Holder, Kept, WaitingJob, Withholding,
 };
 pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
@@ -181,7 +181,7 @@ fn capacity(spec: &ScheduleSpec, share: Share) -> Result<u32, Error> {
     })
 }
 
-/// Whether GRAP can place on so many groups.
+/// Whether GRAP can place on this many groups.
 fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
     if !(1..=spec.nodes).contains(&groups) {
         let allowed = format!("1 to {}, the machine's nodes", spec.nodes);

@@ -189,7 +189,7 @@ pub enum PolicySpec {
     Conservative,
     /// Conservative backfill, planned anew in every pass.
     ConservativeReplanned,
-    /// Reservations for the first so many.
+    /// Reservations for the first this many.
     #[named(by_value)]
     Depth(u32),
 }
@@ -243,7 +243,7 @@ pub enum PassesSpec {
     Instant,
     /// After every event.
     Event,
-    /// Every so many seconds.
+    /// Every this many seconds.
     EveryS(i64),
 }
 

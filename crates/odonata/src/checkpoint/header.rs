@@ -48,7 +48,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of a scenario which names no files: those count by their names here.
+    /// The fingerprints of a scenario which names no files: those count by their names here.
     #[must_use]
     pub fn of(scenario: &Scenario) -> Self {
         Self {

@@ -17,7 +17,7 @@ pub(crate) struct Keeper<'a, 'o> {
     inner: &'a mut SteadyState<'o>,
     tell: &'a mut dyn FnMut(&Event),
     checkpoints: &'a Checkpoints,
-    /// Of the last checkpoint, or the beginning of the run.
+    /// Header of the last checkpoint, or of the beginning of the run.
     header: Header,
     meter: Meter,
     /// When the last checkpoint was done, or the run began.

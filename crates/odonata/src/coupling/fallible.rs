@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::level::Level;
 
 /// A [`Network`] whose jobs may fail to begin and to end; errors say why.
-pub(super) trait Fallible {
+pub(super) trait FallibleNetwork {
     /// Gives a job its nodes; seconds until it can run.
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String>;
     /// A job has left.
@@ -41,7 +41,7 @@ impl<N> FirstFailure<N> {
     }
 }
 
-impl<N: Fallible> Network for FirstFailure<N> {
+impl<N: FallibleNetwork> Network for FirstFailure<N> {
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
         let delay = self.network.begin(job, allocation);
         self.keep(delay)
@@ -60,7 +60,7 @@ impl<N: Fallible> Network for FirstFailure<N> {
     }
 }
 
-impl<N: Fallible> Level for FirstFailure<N> {
+impl<N: FallibleNetwork> Level for FirstFailure<N> {
     fn report(&self) -> Value {
         self.network.report()
     }

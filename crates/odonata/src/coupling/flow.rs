@@ -17,11 +17,11 @@ use odonata_scheduler::batch::Allocation;
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
-use super::fallible::Fallible;
+use super::fallible::FallibleNetwork;
 use super::footprint::{Footprints, Loads, Sent};
 use super::global_links::GlobalLinks;
 use super::jobs::Communication;
-use super::machine::{Allotment, SharedMachine, node_rate};
+use super::machine::{NodesOfJobs, SharedMachine, node_rate};
 use super::spec::wrong;
 use super::traffic::{Traffic, named_traffics};
 use crate::error::Error;
@@ -49,7 +49,7 @@ pub(super) struct FlowNetwork {
     ways: Ways,
     /// Bytes per picosecond that a node sends while it communicates.
     rate: f64,
-    allotment: Allotment,
+    allotment: NodesOfJobs,
     /// Where circuits are set for jobs.
     circuits: Option<JobCircuits>,
     users: BTreeMap<u32, UserId>,
@@ -254,7 +254,7 @@ impl FlowNetwork {
     }
 }
 
-impl Fallible for FlowNetwork {
+impl FallibleNetwork for FlowNetwork {
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
         self.begin_with(job, allocation, true)
     }

@@ -105,7 +105,7 @@ pub(super) struct Footprints {
 }
 
 impl Footprints {
-    /// Of a network; `minimal` routes inside its groups.
+    /// The footprints on a network; `minimal` routes inside its groups.
     pub(super) fn new(topology: &Topology, minimal: &AnyRouting) -> Self {
         let router_of_port = topology.router_of_every_port();
         let group_of_router: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();

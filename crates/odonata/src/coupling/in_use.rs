@@ -6,7 +6,7 @@ use odonata_scheduler::batch::Allocation;
 use odonata_scheduler::log::{Job, JobLog};
 use odonata_units::NodeId;
 
-use super::fallible::Fallible;
+use super::fallible::FallibleNetwork;
 use super::flow::FlowNetwork;
 use super::jobs::communications;
 use super::machine::{SharedMachine, checked_injection};

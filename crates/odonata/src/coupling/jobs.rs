@@ -22,7 +22,7 @@ pub(crate) struct Communication {
 }
 
 impl Communication {
-    /// Number of the traffic that a job on so many nodes has, if it uses the network.
+    /// Number of the traffic that a job on this many nodes has, if it uses the network.
     pub(super) fn traffic_on(&self, nodes: usize) -> Option<usize> {
         let talks = self.share > 0.0 && nodes > 1;
         self.traffic
@@ -67,7 +67,7 @@ impl<'a> MixTable<'a> {
         Ok(Self { classes, names })
     }
 
-    /// What a job of so many nodes has, by place in `names`, where `drawn` is uniform
+    /// What a job of this many nodes has, by place in `names`, where `drawn` is uniform
     /// in 0..1; nothing if it is in no class.
     pub(crate) fn draw(&self, nodes: u32, drawn: f64) -> Option<u32> {
         let mut classes = self.classes.iter();

@@ -53,7 +53,7 @@ pub(super) struct SharedMachine {
     pub topology: Topology,
     pub routing: RoutingSpec,
     pub reconfigurable: Option<Reconfigurable>,
-    pub allotment: Allotment,
+    pub allotment: NodesOfJobs,
 }
 
 impl SharedMachine {
@@ -111,7 +111,7 @@ impl SharedMachine {
         }
         let even = grap.is_some() || joined.is_some();
         Ok(Self {
-            allotment: Allotment::new(&topology, nodes, even, seed, &spec.placement)?,
+            allotment: NodesOfJobs::new(&topology, nodes, even, seed, &spec.placement)?,
             scenario,
             topology,
             routing,
@@ -128,7 +128,7 @@ pub(super) fn node_rate(topology: &Topology) -> f64 {
 }
 
 /// Which nodes of a machine each running job has.
-pub(super) struct Allotment {
+pub(super) struct NodesOfJobs {
     state: MachineState,
     policy: Policy,
     key: StreamKey,
@@ -139,7 +139,7 @@ pub(super) struct Allotment {
     running: BTreeMap<u32, Vec<NodeId>>,
 }
 
-impl Allotment {
+impl NodesOfJobs {
     /// `nodes` of the machine's nodes are free: the first ones of every group, as many
     /// of each, if `even`, or else its first ones.
     fn new(

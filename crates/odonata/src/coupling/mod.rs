@@ -55,7 +55,7 @@ impl Planned {
     }
 
     /// Draws what the jobs of `log` do on a network, for a machine of `nodes` nodes and,
-    /// under GRAP, so many groups. `modes` are those of the jobs, none of small ones.
+    /// under GRAP, this many groups. `modes` are those of the jobs, none of small ones.
     pub(crate) fn new(
         log: &JobLog,
         nodes: u32,

@@ -24,10 +24,10 @@ use odonata_units::{Bytes, NodeId, Picoseconds};
 use serde_json::{Value, json};
 
 use super::circuits::JobCircuits;
-use super::fallible::Fallible;
+use super::fallible::FallibleNetwork;
 use super::footprint::{Footprints, Sent};
 use super::jobs::Communication;
-use super::machine::{Allotment, SharedMachine, node_rate};
+use super::machine::{NodesOfJobs, SharedMachine, node_rate};
 use super::spec::{PacketSpec, Stretch, wrong};
 use super::traffic::Traffic;
 use crate::error::Error;
@@ -40,7 +40,7 @@ const NOISE: f64 = 0.02;
 
 /// A job that communicates.
 #[derive(Clone, Copy, Debug)]
-struct Talker {
+struct CommunicatingJob {
     traffic: Traffic,
     share: f64,
     /// Part of its rate that its own traffic lets through.
@@ -53,7 +53,7 @@ struct Talker {
 
 /// What came of a job's messages in a window.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct WindowResult {
     /// Part of the bytes sent that arrived.
     arrived: f64,
     latency_ps: f64,
@@ -70,12 +70,12 @@ pub(super) struct PacketNetwork {
     stretch: Stretch,
     /// Bytes per second that a node sends while it communicates.
     rate: f64,
-    allotment: Allotment,
+    allotment: NodesOfJobs,
     circuits: Option<(JobCircuits, Footprints)>,
-    talkers: BTreeMap<u32, Talker>,
+    talkers: BTreeMap<u32, CommunicatingJob>,
     touched: bool,
     /// What has been seen of the same jobs before.
-    known: BTreeMap<Vec<u64>, Vec<Seen>>,
+    known: BTreeMap<Vec<u64>, Vec<WindowResult>>,
 }
 
 /// The packet engine with everything that it needs for a window.
@@ -159,7 +159,7 @@ impl PacketNetwork {
     }
 
     /// What comes of these jobs' messages, from a window or from memory.
-    fn look(&mut self, senders: &[Sender<'_>]) -> Result<Vec<Seen>, String> {
+    fn look(&mut self, senders: &[Sender<'_>]) -> Result<Vec<WindowResult>, String> {
         let mut key: Vec<u64> = Vec::new();
         for (traffic, nodes, rate) in senders {
             key.extend([*traffic as u64, rate.to_bits(), nodes.len() as u64]);
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     /// Simulates a window of these jobs' traffic.
-    fn window(&mut self, senders: &[Sender<'_>]) -> Result<Vec<Seen>, String> {
+    fn window(&mut self, senders: &[Sender<'_>]) -> Result<Vec<WindowResult>, String> {
         let plans = senders.iter().map(|sender| self.plan(sender));
         let plans: Vec<JobPlan> = plans.collect::<Result<_, _>>()?;
         let measurement = Measurement {
@@ -259,7 +259,7 @@ impl Engine {
         let seen = outcome.jobs.iter().map(|job| {
             let (sent, arrived) = (job.bytes_created_measured, job.bytes_delivered_measured);
             let part = arrived as f64 / sent as f64;
-            Seen {
+            WindowResult {
                 // Nothing at all would be a job that never ends.
                 arrived: nearly_all(part).max(1e-3),
                 latency_ps: job.message_latency_ps.mean().unwrap_or(f64::NAN),
@@ -269,7 +269,7 @@ impl Engine {
     }
 }
 
-impl Fallible for PacketNetwork {
+impl FallibleNetwork for PacketNetwork {
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
         let communication = self.jobs[job as usize];
         let group = self.allotment.group();
@@ -298,7 +298,7 @@ impl Fallible for PacketNetwork {
                     self.look(&[(traffic, &nodes, average)])?[0].latency_ps
                 }
             };
-            let talker = Talker {
+            let talker = CommunicatingJob {
                 traffic,
                 share,
                 own,
@@ -323,7 +323,7 @@ impl Fallible for PacketNetwork {
         if !std::mem::take(&mut self.touched) || self.talkers.is_empty() {
             return Ok(());
         }
-        let talking: Vec<(u32, Talker, Vec<NodeId>)> = (self.talkers.iter())
+        let talking: Vec<(u32, CommunicatingJob, Vec<NodeId>)> = (self.talkers.iter())
             .map(|(&job, &talker)| (job, talker, self.allotment.of(job).to_vec()))
             .collect();
         let senders: Vec<Sender<'_>> = (talking.iter())

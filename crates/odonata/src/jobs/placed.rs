@@ -19,7 +19,7 @@ pub struct PlacedJobs {
 /// Places the jobs of a scenario one after another.
 ///
 /// # Errors
-/// As of [`plan_jobs`](crate::plan_jobs).
+/// As for [`plan_jobs`](crate::plan_jobs).
 pub fn place_jobs(scenario: &Scenario) -> Result<PlacedJobs, SpecError> {
     let topology = build_topology(scenario)?;
     let (jobs, state) = plan_jobs_with(scenario, &topology, &Nothing, None)?;

@@ -65,11 +65,11 @@ pub struct MappingCost {
     pub per_iteration: bool,
     /// Bytes that ranks send to each other.
     pub bytes: f64,
-    /// Of these, between ranks of one node.
+    /// Bytes between ranks of one node.
     pub bytes_in_node: f64,
-    /// Of these, between nodes of one router.
+    /// Bytes between nodes of one router.
     pub bytes_in_router: f64,
-    /// Of these, between routers of one group.
+    /// Bytes between routers of one group.
     pub bytes_in_group: f64,
     /// Σ bytes · links between routers.
     pub hop_bytes: f64,

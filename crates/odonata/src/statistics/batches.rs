@@ -190,7 +190,7 @@ pub(super) mod tests {
         (0..400).filter(holds).count()
     }
 
-    /// Of 400 intervals 380 ± 4.4 hold the mean if each does with probability
+    /// 380 ± 4.4 of 400 intervals hold the mean if each does with probability
     /// 95 %: by the binomial law 366 to 393 in 99.8 % of all cases.
     #[test]
     fn intervals_hold_the_mean_in_95_per_cent_of_all_cases() {

@@ -15,7 +15,7 @@ use crate::spec::{Family, ReconfigurableDragonfly, Scenario};
 /// The network of a scenario whose circuits are those of its jobs.
 ///
 /// # Errors
-/// As of [`build_topology`](super::build_topology), or if the jobs cannot be placed or have no
+/// As for [`build_topology`](super::build_topology), or if the jobs cannot be placed or have no
 /// right to the links that they need.
 pub(super) fn joined_by_jobs(
     dragonfly: &ReconfigurableDragonfly,

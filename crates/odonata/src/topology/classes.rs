@@ -40,7 +40,7 @@ pub fn default_buffer(
 pub(crate) struct Classes<'a> {
     /// What the scenario calls the family of its network.
     pub family: &'static str,
-    /// Those that the scenario gives, by name.
+    /// Link classes that the scenario gives, by name.
     pub links: &'a BTreeMap<String, Link>,
     /// Its routers.
     pub router: &'a Router,

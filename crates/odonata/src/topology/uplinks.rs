@@ -50,7 +50,7 @@ fn laid_out(
 /// What sets the circuits of a fat tree anew during a run, if they change.
 ///
 /// # Errors
-/// As of [`optical_layer`], or if what jobs send cannot be found.
+/// As for [`optical_layer`], or if what jobs send cannot be found.
 pub(super) fn changing_circuits<'s>(
     tree: &'s FatTree,
     scenario: &'s Scenario,
@@ -68,7 +68,7 @@ pub(super) fn changing_circuits<'s>(
 /// A network with the circuits of its optical switches above the leaves, if it has any.
 ///
 /// # Errors
-/// As of [`steered`].
+/// As for [`steered`].
 pub(super) fn joined(built: Topology, scenario: &Scenario) -> Result<Topology, SpecError> {
     let Family::FatTree(tree) = &scenario.network.topology else {
         return Ok(built);

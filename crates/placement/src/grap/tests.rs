@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::machine::Machine;
 
-/// Groups of ten nodes with so many idle; `true`: a large job owns the links.
+/// Groups of ten nodes with this many idle; `true`: a large job owns the links.
 fn groups(idle: &[(u32, bool)]) -> Vec<GroupState> {
     let group = |&(idle, large): &(u32, bool)| GroupState {
         nodes: 10,

@@ -421,7 +421,7 @@ impl Prices {
         }
     }
 
-    /// Those of links are about to change.
+    /// Forgets all prices: those of links are about to change.
     fn forget(&mut self) {
         self.state = self.state.checked_add(1).unwrap_or_else(|| {
             self.of_pair.fill((0.0, 0));

@@ -57,7 +57,7 @@ fn other_collections_grow_as_well() {
 
     /// Has no place for what it would grow to.
     struct Endless;
-    impl Grows for Endless {
+    impl GrowingCollection for Endless {
         fn is_full(&self) -> bool {
             true
         }

@@ -24,7 +24,7 @@ pub enum Rule {
 
 /// What a waiting job may have, beside its number of nodes.
 #[derive(Clone, Debug, Default)]
-pub struct Wants {
+pub struct JobConstraints {
     /// How its nodes are spread over groups, by GRAP and if it is large.
     pub mode: GrapMode,
     /// By node: whether it may have it; `None`: any that works.
@@ -63,7 +63,7 @@ pub struct ClusterMachine {
     key: StreamKey,
     works: Arc<[bool]>,
     size: u32,
-    wants: Arc<[Wants]>,
+    wants: Arc<[JobConstraints]>,
     /// By node and by group: by how many jobs they are held, and owned.
     held: Vec<u32>,
     owners: Vec<u32>,
@@ -85,11 +85,12 @@ impl ClusterMachine {
         rule: Rule,
         seed: u64,
         works: Arc<[bool]>,
-        wants: Vec<Wants>,
+        wants: Vec<JobConstraints>,
     ) -> Self {
         let nodes = wiring.nodes() as usize;
         assert_eq!(works.len(), nodes);
-        let short = |wants: &Wants| (wants.allowed.as_ref()).is_some_and(|of| of.len() != nodes);
+        let short =
+            |wants: &JobConstraints| (wants.allowed.as_ref()).is_some_and(|of| of.len() != nodes);
         assert!(!wants.iter().any(short));
         let mut group = vec![0; nodes];
         for (index, (_, routers)) in (0u32..).zip(wiring.groups()) {

@@ -263,7 +263,7 @@ impl<M: Machine> Simulation<'_, M> {
         (at, counted.skyline.at(at) - wanted)
     }
 
-    /// The first waiting job behind `place` that meets one of the limits: so many nodes at
+    /// The first waiting job behind `place` that meets one of the limits: this many nodes at
     /// most, for so long at most. Limits that only become tighter from call to call, and
     /// a job that is found is started, so that nobody before `place` meets them.
     fn fitting(&self, place: &mut Place, limits: &[(u32, Seconds)]) -> Option<u32> {

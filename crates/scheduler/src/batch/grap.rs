@@ -21,7 +21,7 @@ pub struct GrapMachine {
 }
 
 impl GrapMachine {
-    /// An idle machine of groups with so many nodes. `modes` are those of the log's
+    /// An idle machine of groups with this many nodes. `modes` are those of the log's
     /// jobs; jobs beyond its end are adaptive.
     pub fn new(sizes: impl IntoIterator<Item = u32>, modes: Vec<GrapMode>) -> Self {
         let group = |nodes| GroupState {

@@ -95,7 +95,7 @@ pub enum Share {
     /// Whole nodes: no two jobs on one node.
     Nodes,
     /// Processors: jobs share nodes as long as there are processors; which node
-    /// they sit on is not looked at. A node has so many of them.
+    /// they sit on is not looked at. A node has this many of them.
     Processors(u32),
 }
 

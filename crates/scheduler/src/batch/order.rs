@@ -141,7 +141,7 @@ impl Usage {
         user.index().unwrap_or(self.of.len() - 1)
     }
 
-    /// A job of the user starts (or, with negative nodes, ends) on so many nodes.
+    /// A job of the user starts (or, with negative nodes, ends) on this many nodes.
     pub fn change(&mut self, now: Seconds, user: Label, nodes: f64, half_life: Seconds) {
         self.advance(now, half_life);
         let slot = self.slot(user);

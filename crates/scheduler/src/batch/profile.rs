@@ -29,7 +29,7 @@ const END: Edge = 1;
 /// No edge, and no place of a job.
 const NONE: u32 = u32::MAX;
 
-/// Of a job's place: its beginning or its end. Both together are one line of the processor's
+/// The beginning or the end of a job's place. Both together are one line of the processor's
 /// cache. The place of a running job has no beginning any more.
 #[repr(align(32))]
 #[derive(Clone, Copy)]
@@ -487,7 +487,7 @@ impl Profile {
         begin
     }
 
-    /// The first moment from `from` on, before `before`, from which on so many nodes are free for
+    /// The first moment from `from` on, before `before`, from which on this many nodes are free for
     /// a job that lasts for `duration`, or until `own`, if that is sooner: who holds a place from
     /// there on may give that up.
     pub fn earliest(
@@ -541,14 +541,14 @@ impl Profile {
         }
     }
 
-    /// Whether so many nodes are free from `from` on for `duration`.
+    /// Whether this many nodes are free from `from` on for `duration`.
     pub fn has(&mut self, from: Moment, nodes: i64, duration: Seconds) -> bool {
         let before = Moment(from.0 + 1);
         self.earliest(from, nodes, before, Moment::NEVER, duration)
             .is_some()
     }
 
-    /// The first edge of the first block from one on in which so many nodes may be free.
+    /// The first edge of the first block from one on in which this many nodes may be free.
     fn first_with(&self, block: u32, nodes: i64) -> Option<Edge> {
         let rest = &self.order[self.rank_of(block)..];
         let mut blocks = rest.iter().map(|&block| &self.blocks[block as usize]);

@@ -91,7 +91,7 @@ impl Groups {
         }
     }
 
-    /// Of a job with this many nodes, in `groups` groups.
+    /// How a job with this many nodes is spread that has `groups` groups.
     pub(super) fn spread(&self, nodes: u32, groups: u32) -> Option<GroupSpread> {
         let least = self.largest.partition_point(|&held| held < nodes) as u32 + 1;
         let known = !self.largest.is_empty() && groups > 0;

@@ -207,7 +207,7 @@ impl Skyline {
         self.join(first);
     }
 
-    /// The first moment from `from` on with at least so many free nodes.
+    /// The first moment from `from` on with at least this many free nodes.
     pub fn first_with(&self, from: Moment, nodes: i64) -> Option<Moment> {
         let (mut block, step) = self.find(from, None);
         let mut begin = step;
@@ -260,7 +260,7 @@ impl Skyline {
         }
     }
 
-    /// The first moment from `from` on from which on so many nodes are free for a job whose
+    /// The first moment from `from` on from which on this many nodes are free for a job whose
     /// place ends at `end_of` its start.
     pub fn earliest(
         &self,

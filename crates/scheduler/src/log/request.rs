@@ -16,9 +16,9 @@ pub struct Gres {
 /// Memory that a job asked for, MiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Memory {
-    /// Of each node; 0: all that it has.
+    /// Memory of each node; 0: all that it has.
     PerNode(u64),
-    /// Of each CPU.
+    /// Memory of each CPU.
     PerCpu(u64),
 }
 

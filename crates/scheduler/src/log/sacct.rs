@@ -319,7 +319,7 @@ struct Figures {
 }
 
 impl Figures {
-    /// Those of `record`; else the first field with a value that does not read as one.
+    /// The times of `record`; else the first field whose value is no time.
     fn read(record: &Record<'_>) -> Result<Self, String> {
         let mut damaged: Option<String> = None;
         let mut read = |names: &[&str], reader: &dyn Fn(&str) -> Option<i64>| {

@@ -659,7 +659,7 @@ fn what_is_kept_of_a_record_or_header_is_limited() {
     assert!(error.message.contains("more than 10000 lines"), "{error}");
 }
 
-/// Half a record of a million lines takes no longer to read than so many records.
+/// Half a record of a million lines takes no longer to read than this many records.
 #[test]
 fn a_record_of_many_lines_is_read_in_linear_time() {
     let begun = std::time::Instant::now();

@@ -62,7 +62,7 @@ pub(super) fn settle(
             .is_none()
             .then_some(header_nodes.zip(header_processors))
             .flatten();
-        // Nodes that differ: as many as have so many processors on average.
+        // Nodes that differ: as many as have this many processors on average.
         let count = known.map_or(whole, |(nodes, processors)| {
             (i64::from(size) * i64::from(nodes) + i64::from(processors) - 1) / i64::from(processors)
         });

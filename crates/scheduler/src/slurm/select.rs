@@ -314,7 +314,7 @@ impl Left {
 }
 
 impl<'a> Selection<'a> {
-    /// Nodes and how many CPUs the job has of each, where it could have so many.
+    /// Nodes and how many CPUs the job has of each, where it could have this many.
     fn of(cluster: &'a Cluster, ask: &'a Ask, cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
         let mut selection = Self {
             cluster,

@@ -89,7 +89,7 @@ pub(super) struct Simulation<'a> {
     /// Times that priorities were computed anew.
     recomputed: u64,
     passes: u64,
-    /// Of jobs that run when the simulation begins, since when.
+    /// When each job began that runs at the beginning of the simulation.
     begun: Vec<Option<i64>>,
     /// The second of the last pass of backfill before the simulation.
     backfilled: Option<i64>,
@@ -108,8 +108,8 @@ pub(super) struct Candidate {
     pub option: usize,
 }
 
-/// When Slurm's threads look next at what.
-struct Due {
+/// When each of Slurm's threads looks next.
+struct Timetable {
     parameters: Rc<Parameters>,
     /// When the first job came; and how far into a second the controller's main thread looks.
     first: i64,
@@ -130,7 +130,7 @@ struct Due {
     calc: Option<(i64, i64)>,
 }
 
-impl Due {
+impl Timetable {
     fn new(of: &Simulation<'_>, first: i64) -> Self {
         let parameters = Rc::clone(&of.parameters);
         let calc = match &of.cluster.priority {
@@ -369,7 +369,7 @@ impl<'a> Simulation<'a> {
         let first = self.arrivals.first();
         let first = first.map_or(0, |&task| self.tasks[task as usize].arrival);
         self.shares_at = first;
-        let mut due = Due::new(&self, first);
+        let mut due = Timetable::new(&self, first);
         let (mut ended, mut reported) = (0u64, 0);
         while let Some(now) = due.next(&self) {
             due.recompute_priorities(&mut self, now);
@@ -482,7 +482,7 @@ impl<'a> Simulation<'a> {
             })
     }
 
-    /// A pass of the main scheduler over so many jobs: in order, until a job does not fit;
+    /// A pass of the main scheduler over this many jobs: in order, until a job does not fit;
     /// then no other job of its partition, nor any on the partition's nodes.
     fn main_pass(&mut self, now: i64, depth: Option<u32>) {
         if self.queue.is_empty() {

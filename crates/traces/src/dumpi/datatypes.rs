@@ -21,7 +21,7 @@ pub struct Datatypes {
 }
 
 impl Datatypes {
-    /// Of a trace whose trailer lists these sizes
+    /// The datatypes of a trace whose trailer lists these sizes
     /// ([`Trailer::datatype_sizes`](super::Trailer::datatype_sizes)).
     pub fn new(listed: &[i32]) -> Self {
         Self {
@@ -125,7 +125,7 @@ pub struct SentBytes {
 }
 
 impl SentBytes {
-    /// Of a trace whose trailer lists these sizes of datatypes.
+    /// The state for a trace whose trailer lists these sizes of datatypes.
     pub fn new(listed: &[i32]) -> Self {
         Self {
             datatypes: Datatypes::new(listed),

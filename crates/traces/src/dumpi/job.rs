@@ -15,7 +15,7 @@ use super::record::{Call, Header, Trailer, Value};
 use crate::bytes::{ByteReader, shared_buffer};
 use crate::error::{Position, TraceError};
 use crate::lines::LineReader;
-use crate::unheld::UnheldFile;
+use crate::reopened::ReopenedFile;
 
 /// Most ranks that a job may have.
 const MAX_RANKS: u32 = 1 << 24;
@@ -164,7 +164,7 @@ impl DumpiJob {
         let unpacked = Unpacked::of(trace).map_err(|error| TraceError::open(trace, &error))?;
         let unpacked = unpacked.map(Arc::new);
         let file = unpacked.as_ref().map_or(trace, |file| file.path());
-        let file = UnheldFile::new(file).map_err(|error| TraceError::open(trace, &error))?;
+        let file = ReopenedFile::new(file).map_err(|error| TraceError::open(trace, &error))?;
         let reader = DumpiReader::new(file, trace.display().to_string())?;
         if !(1..=MAX_RANKS).contains(&ranks) {
             let reason = format!("repeated {ranks} times; a job has 1 to {MAX_RANKS} ranks");
@@ -225,7 +225,7 @@ impl DumpiJob {
             Files::Repeated(_, Some(unpacked)) => unpacked.path(),
             _ => &path,
         };
-        let file = UnheldFile::new(file).map_err(|error| TraceError::open(&path, &error))?;
+        let file = ReopenedFile::new(file).map_err(|error| TraceError::open(&path, &error))?;
         let name = path.display().to_string();
         let buffer = shared_buffer(u64::from(self.meta.ranks));
         let bytes = ByteReader::with_buffer(file, name, buffer)?;
@@ -246,7 +246,7 @@ impl DumpiJob {
 /// `MPI_Comm_size` of `MPI_COMM_WORLD` tell, and no peer may lie beyond the job. A
 /// trace that is repeated for all ranks is not checked in this way.
 pub struct RankReader {
-    reader: DumpiReader<UnheldFile>,
+    reader: DumpiReader<ReopenedFile>,
     rank: RankId,
     ranks: u32,
     /// Whether the trace is that of this rank.

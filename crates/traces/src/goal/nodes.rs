@@ -10,7 +10,7 @@ use super::Operation;
 use super::binary::{Frame, OPERATION_BYTES, read_operation};
 use crate::bytes::ByteReader;
 use crate::error::TraceError;
-use crate::unheld::UnheldFile;
+use crate::reopened::ReopenedFile;
 
 /// Size of each of the two read buffers, bytes.
 const NODE_BUFFER_BYTES: usize = 4 * 1024;
@@ -46,14 +46,14 @@ pub struct RankNodes<R> {
     end: u64,
 }
 
-impl RankNodes<UnheldFile> {
+impl RankNodes<ReopenedFile> {
     /// Opens the graph of a rank.
     ///
     /// # Errors
     /// If the file cannot be read or is no binary schedule, the rank does not
     /// exist, or its data does not fit its place.
     pub fn open(path: &Path, rank: RankId) -> Result<Self, TraceError> {
-        let file = UnheldFile::new(path).map_err(|error| TraceError::open(path, &error))?;
+        let file = ReopenedFile::new(path).map_err(|error| TraceError::open(path, &error))?;
         Self::new(file.clone(), file, &path.display().to_string(), rank)
     }
 }

@@ -311,7 +311,7 @@ class Ranks:
             ends[done] = now()
             longest = max(longest, 1e-9 * float(ends[done] - starts[done]))
             done += 1
-        # Those who are ahead would wait in an exchange of clocks.
+        # Ranks that are ahead would wait in an exchange of clocks.
         world.Barrier()
         after = self.synchronise()
         if self.spec.get("record"):
@@ -404,7 +404,7 @@ class Steps:
                 f"the program has {program['channels']} channels; this MPI has {highest} tags"
             )
         self.steps = iter(program["ranks"][ranks.rank])
-        #: Of what is under way by its name: MPI's request, and whether it is a receive.
+        #: What is under way, by its name: MPI's request, and whether it is a receive.
         self.under_way: dict[int, tuple[Any, bool]] = {}
         self.sent = ranks.np.zeros(max(program["largest"], 1), ranks.np.uint8)
         self.room: dict[int, Any] = {}

@@ -22,7 +22,7 @@ from odonata.tails.fits import Fit, fit_families
 LEAST_CALLS = 100
 #: Processor time for one family. The slow ones take minutes; they are named as failed in the table.
 TIME_LIMIT_S = 2.0
-#: One of so many calls is held out.
+#: One of this many calls is held out.
 _HELD_OUT = 5
 
 

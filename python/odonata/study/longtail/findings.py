@@ -45,7 +45,7 @@ HOLDS, UNDECIDED, FAILS, NOTHING = "holds", "undecided", "does not hold", "not m
 
 #: The paper's collectives.
 PAPER = ("broadcast", "reduce", "alltoall")
-#: Of a plot of figure 4.
+#: Points of a plot of figure 4.
 PAPER_POINTS = 22
 #: A figure of two series.
 OfPairs = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
@@ -713,7 +713,7 @@ def _slow_calls(found: Found, other: str) -> Finding:
 def application_times(
     found: Found, name: str, b: float, intensity: float = 1.0
 ) -> list[list[float]]:
-    """Of each moment near b the times of an application's iterations, in µs."""
+    """The times of an application's iterations in µs, for each moment near b."""
     setting = found.plan.application(name, intensity)
     records = [found.record(moment, setting) for moment in found.plan.near(b)]
     return [record["iterations_us"] for record in records if record is not None]
@@ -758,7 +758,7 @@ CALLS_COLUMNS = (
 
 
 def distributions(found: Found, size: int) -> Iterator[list[str]]:
-    """Of every simulation of large calls alone a row of figures for each collective."""
+    """A row of figures for each collective, for every simulation of large calls alone."""
     plan = found.plan
     parts: list[tuple[str, Sequence[Moment], Setting, str]] = []
     for b, what in ((HIGH, "high b"), (LOW, "low b")):

@@ -20,7 +20,7 @@ GLOBAL_LINKS = 6
 #: Places for nodes in an island; the last ones of each are empty.
 PLACES = LEAVES * LEAF_NODES
 
-#: Of the probe in each scenario of section 4.1, by its name there.
+#: Places of the probe in each scenario of section 4.1, by its name there.
 SAME_GROUP, SAME_ISLAND, DIFFERENT_ISLANDS = "same group", "same island", "different islands"
 SCENARIOS = (SAME_GROUP, SAME_ISLAND, DIFFERENT_ISLANDS)
 

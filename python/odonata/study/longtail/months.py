@@ -51,7 +51,7 @@ class Application:
 
     @property
     def bytes_per_s(self) -> float:
-        """Of a node that has six neighbours."""
+        """The rate of a node that has six neighbours."""
         return 6e6 * self.message_bytes / self.interval_us
 
 
@@ -186,9 +186,9 @@ def place_packed(idle: dict[int, list[int]], size: int, random: Random) -> list[
     return sorted(taken)
 
 
-#: Of jobs on Leonardo up to so many nodes: the part that is in one of its 22 cells, and in how many
-#: others are as a rule. (Of 4, 8, 16 nodes 54, 31, 7 % are in one, 1.7, 2.1, 3.0 on average; those
-#: of 32 in 5.7.) Nodes in a cell are nearly all on different leaves: 16 on 14.8.
+#: For jobs on Leonardo up to this many nodes: the part that is in one of its 22 cells, and in how
+#: many others are as a rule. (Of 4, 8, 16 nodes 54, 31, 7 % are in one, 1.7, 2.1, 3.0 on average;
+#: those of 32 in 5.7.) Nodes in a cell are nearly all on different leaves: 16 on 14.8.
 _CELLS = ((6, 0.54, (2, 3)), (12, 0.31, (2, 3)), (24, 0.07, (3, 4)), (machine.NODES, 0.0, (4,)))
 
 
@@ -243,7 +243,7 @@ def simulate_months(
         seed: Of all draws.
         days: How long.
     """
-    # Of its own, so that the same jobs come under every policy.
+    # A stream of its own, so that the same jobs come under every policy.
     random, choices, place = Random(seed), Random(~seed), POLICIES[policy]
     idle: dict[int, list[int]] = {}
     held = machine.reserved()

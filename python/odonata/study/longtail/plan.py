@@ -29,7 +29,7 @@ ROUTINGS = ("fpar", "par", "minimal", "valiant")
 INTENSITIES = (1.0, 3.0)
 #: Utilisations of figure 5 (0.17 to 0.21 and 0.70 to 0.74), and about what was usual (section 6).
 LOW, HIGH, USUAL = 0.19, 0.72, 0.55
-#: Those of figure 6, by application.
+#: Utilisations of figure 6, by application.
 FIGURE_6 = {"HACC": (0.34, 0.58), "miniAMR": (0.51, 0.64)}
 #: What else the machine may have been: changes of the setting, by name.
 EXPERIMENTS: Mapping[str, Mapping[str, object]] = {
@@ -218,7 +218,7 @@ class Found:
     def samples(
         self, moments: Sequence[Moment], setting: Setting, kind: str = ""
     ) -> list[list[Samples]]:
-        """Of each moment that is done the samples by collective and size."""
+        """The samples by collective and size, for each moment that is done."""
         records = [self.record(moment, setting, kind) for moment in moments]
         return [samples_of(record, setting) for record in records if record is not None]
 
@@ -230,7 +230,7 @@ class Found:
         size: int = LARGE,
         kind: str = "",
     ) -> list[list[float]]:
-        """Of each moment that is done the times of one collective, in µs."""
+        """The times of one collective in µs, for each moment that is done."""
         return [
             one.us.tolist()
             for found in self.samples(moments, setting, kind)

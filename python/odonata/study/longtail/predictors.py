@@ -162,7 +162,7 @@ def forecasts(found: Found, intensity: float) -> Forecasts | None:
 def _on_sides(
     b: NDArray[np.float64], slow: NDArray[np.bool_], where: NDArray[np.float64], threshold: float
 ) -> NDArray[np.float64]:
-    """Of each moment the share of slow runs among the earlier ones on its side of a threshold."""
+    """The share of slow runs among the earlier ones on the same side of a threshold, by moment."""
     sides = [slow[b > threshold], slow[b <= threshold]]
     above, below = (float((one if one.size else slow).mean()) for one in sides)
     return np.where(where > threshold, above, below)

@@ -84,7 +84,7 @@ def share_with_two_modes(distributions: Sequence[Sequence[float]]) -> OfMoments:
 
 
 def least_r(count: int) -> float:
-    """Smallest |r| of so many points that differs from 0 at 5 %: t = r √((n − 2) / (1 − r²))."""
+    """Smallest |r| of this many points that differs from 0 at 5 %: t = r √((n − 2) / (1 − r²))."""
     t = student_t95(count - 2)
     return float(t / np.sqrt(t * t + count - 2))
 

@@ -304,7 +304,7 @@ def _reading(reference: Reference, records: Mapping[str, Record]) -> float:
     """Half the width of the interval that holds 95 % of single readings, for a normal law."""
     names = [_point_name(reference, f"reading {seed}") for seed in range(1, READINGS + 1)]
     found = [records[name]["message_latency"] for name in names]
-    # Of one more reading around the mean of these (Student's t).
+    # The interval of one more reading around the mean of these (Student's t).
     return interval(found).half_width * math.sqrt(READINGS + 1)
 
 

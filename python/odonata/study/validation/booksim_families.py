@@ -83,7 +83,7 @@ MATCHED: Mapping[tuple[str, float], float] = {
 
 @dataclass(frozen=True)
 class Reference:
-    """A mean latency in cycles, of packets of so many flits; load in flits per node and cycle."""
+    """A mean latency in cycles, of packets of this many flits; load in flits per node and cycle."""
 
     network: str
     flits: int

@@ -149,7 +149,7 @@ def scenario(case: Case, seed: int) -> Scenario:
 
 
 def latencies(result: Result) -> Record:
-    """Of the target's messages, in µs."""
+    """Latencies of the target's messages, in µs."""
     target = result.summary_dict["jobs"][1]
     return {column: target[figure] / 1e6 for column, (_, figure) in QUANTITIES.items()}
 

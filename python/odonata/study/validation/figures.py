@@ -88,7 +88,7 @@ def _law(
 
 
 def _latencies(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Those with BookSim's latencies of packets of 10 flits."""
+    """Comparisons with BookSim's latencies of packets of 10 flits."""
     return [c for c in _of(comparisons, booksim.LATENCY) if "10 flits" in c.series]
 
 

@@ -126,7 +126,7 @@ struct State {
     waits: Waits,
     done: bool,
     held: Held,
-    /// Of a scan: what is below, and the own where that belongs to it.
+    /// Result of a scan: the data of lower members, and the member's own where that belongs to it.
     result: Held,
 }
 

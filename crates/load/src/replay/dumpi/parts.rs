@@ -13,13 +13,13 @@ use std::sync::Arc;
 
 use odonata_traces::TraceError;
 
-use super::super::call::{Call, Calls, How, Slot};
+use super::super::call::{Call, Calls, Origin, Slot};
 use super::super::groups::{GroupId, Groups};
 use super::partners::Partners;
 
 /// Where ranks are in a communicator, as comm-local numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Standing {
+pub(super) struct Membership {
     /// Number of the rank that replays.
     pub own: u32,
     /// Number of the recorded rank in its own.
@@ -85,7 +85,7 @@ impl Plans {
         partners: Partners,
     ) -> Result<Self, TraceError> {
         // What is said of the communicators that splits make comes behind them.
-        let mut said: HashMap<Slot, Said> = HashMap::new();
+        let mut said: HashMap<Slot, CommunicatorFacts> = HashMap::new();
         let (mut makings, mut found) = (Vec::new(), Vec::new());
         while let Some(record) = calls.next(&mut found)? {
             for call in found.drain(..) {
@@ -128,14 +128,14 @@ impl Plans {
         recorded: u32,
         ranks: u32,
         partners: Partners,
-    ) -> Vec<Option<Standing>> {
+    ) -> Vec<Option<Membership>> {
         let mut slots = vec![
-            Some(Standing {
+            Some(Membership {
                 own: rank,
                 recorded,
                 size: ranks,
             }),
-            Some(Standing {
+            Some(Membership {
                 own: 0,
                 recorded: 0,
                 size: 1,
@@ -150,20 +150,20 @@ impl Plans {
                 Plan::Copy | Plan::Grid(_) => parent,
                 Plan::SubGrid { extents, kept } => parent.map(|parent| {
                     let (own, size) = within(extents, kept, parent.own);
-                    Standing {
+                    Membership {
                         own,
                         recorded: within(extents, kept, parent.recorded).0,
                         size,
                     }
                 }),
-                Plan::Alone => Some(Standing {
+                Plan::Alone => Some(Membership {
                     own: 0,
                     recorded: 0,
                     size: 1,
                 }),
                 Plan::Parts(members) => {
                     let own = part(members, rank, recorded, ranks, partners);
-                    Some(Standing {
+                    Some(Membership {
                         own: own.binary_search(&rank).unwrap_or_default() as u32,
                         recorded: members.binary_search(&recorded).unwrap_or_default() as u32,
                         size: members.len() as u32,
@@ -208,7 +208,7 @@ fn within(extents: &[u32], kept: &[bool], member: u32) -> (u32, u32) {
 
 /// What the trace says of a communicator.
 #[derive(Clone, Copy, Debug, Default)]
-struct Said {
+struct CommunicatorFacts {
     rank: Option<u32>,
     size: Option<u32>,
 }
@@ -221,7 +221,7 @@ struct Reading {
     groups: Groups<Slot>,
     numbers: Vec<GroupId>,
     made: Vec<Made>,
-    said: HashMap<Slot, Said>,
+    said: HashMap<Slot, CommunicatorFacts>,
 }
 
 /// The members of the recorded rank's communicator, its extents if it is a grid, and what all ranks
@@ -281,16 +281,16 @@ impl Reading {
         &self,
         parent: Slot,
         slot: Slot,
-        how: &How,
+        how: &Origin,
         at: u64,
     ) -> Result<Result<Decision, Arc<str>>, String> {
         let maker = match how {
-            How::Duplicate => "MPI_Comm_dup",
-            How::Split { .. } => "MPI_Comm_split",
-            How::OfGroup(_) => "MPI_Comm_create",
-            How::Grid { .. } => "MPI_Cart_create",
-            How::SubGrid { .. } => "MPI_Cart_sub",
-            How::Graph { .. } => "MPI_Graph_create",
+            Origin::Duplicate => "MPI_Comm_dup",
+            Origin::Split { .. } => "MPI_Comm_split",
+            Origin::OfGroup(_) => "MPI_Comm_create",
+            Origin::Grid { .. } => "MPI_Cart_create",
+            Origin::SubGrid { .. } => "MPI_Cart_sub",
+            Origin::Graph { .. } => "MPI_Graph_create",
         };
         let known = (self.slots.get(parent.0 as usize))
             .ok_or_else(|| "a communicator made of one that is not known".to_owned())?;
@@ -299,20 +299,20 @@ impl Reading {
         };
         let size = members.len();
         let decided = match how {
-            How::Duplicate => Ok((members, known.grid.clone(), Plan::Copy)),
-            How::Grid { extents } => {
+            Origin::Duplicate => Ok((members, known.grid.clone(), Plan::Copy)),
+            Origin::Grid { extents } => {
                 let places = (extents.iter()).fold(1_u64, |all, &n| all.saturating_mul(n.into()));
                 match places == size as u64 {
                     true => Ok((members, Some(extents.clone()), Plan::Grid(extents.clone()))),
                     false => Err(format!("its {places} places are not those of {size} ranks")),
                 }
             }
-            How::SubGrid { kept } => self.sub_grid(known, &members, kept),
-            How::Graph { nodes } => match *nodes as usize == size {
+            Origin::SubGrid { kept } => self.sub_grid(known, &members, kept),
+            Origin::Graph { nodes } => match *nodes as usize == size {
                 true => Ok((members, None, Plan::Copy)),
                 false => Err(format!("its {nodes} nodes are not those of {size} ranks")),
             },
-            How::OfGroup(group) => {
+            Origin::OfGroup(group) => {
                 let id = self.numbers.get(group.0 as usize).copied();
                 let id = id.ok_or_else(|| format!("group {}, which no call has made", group.0))?;
                 let list = self.groups.members(id, |slot| {
@@ -324,7 +324,7 @@ impl Reading {
                 });
                 list.and_then(|list| self.of_list(&list, &members))
             }
-            How::Split { color, key } => {
+            Origin::Split { color, key } => {
                 let said = self.said.get(&slot).copied().unwrap_or_default();
                 let own = members.iter().position(|&rank| rank == self.recorded);
                 let own = own.map(|own| own as u32);

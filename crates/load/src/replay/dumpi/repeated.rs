@@ -8,11 +8,11 @@ use odonata_traces::dumpi::{COMM_WORLD, DumpiReader, Function, Value};
 use odonata_traces::{Position, TraceError};
 
 use super::super::call::{
-    Call, Calls, How, Message, Outcome, Record, RequestNumber, Shape, Slot, Until,
+    Call, Calls, Message, Origin, Outcome, Record, RequestNumber, Shape, Slot, Until,
 };
 use super::super::requests::{Effect, Effects};
 use super::partners::Partners;
-use super::parts::{Made, Plan, Plans, Standing, part};
+use super::parts::{Made, Membership, Plan, Plans, part};
 use super::{DumpiCalls, DumpiSource};
 use crate::script::Handle;
 
@@ -82,7 +82,7 @@ impl Repeated {
         })
     }
 
-    fn standings(&self, rank: u32) -> Vec<Option<Standing>> {
+    fn standings(&self, rank: u32) -> Vec<Option<Membership>> {
         (self.plans).standings(rank, self.recorded, self.ranks, self.partners)
     }
 
@@ -99,7 +99,7 @@ impl Repeated {
     }
 
     /// Who a member of a communicator is to the one that replays.
-    fn partner(&self, standing: Standing, peer: u32) -> Result<u32, String> {
+    fn partner(&self, standing: Membership, peer: u32) -> Result<u32, String> {
         if peer >= standing.size {
             return Err(format!(
                 "rank {peer}, but the trace is repeated for the ranks 0 to {}; it needs {} of \
@@ -108,7 +108,7 @@ impl Repeated {
                 u64::from(peer) + 1
             ));
         }
-        let Standing {
+        let Membership {
             own,
             recorded,
             size,
@@ -148,7 +148,7 @@ type Peer = (Slot, u32, u32);
 /// What rank 0 has done so far, and by symmetry its peers.
 struct Lockstep {
     partners: Partners,
-    standings: Vec<Option<Standing>>,
+    standings: Vec<Option<Membership>>,
     sent: HashMap<Peer, u64>,
     posted: HashMap<Peer, u64>,
     /// Receives under way: whom rank 0 sends to when their sender sends to rank 0, and
@@ -192,7 +192,7 @@ impl Lockstep {
     fn mirrored(&self, comm: Slot, from: u32) -> u32 {
         let standing = self.standings.get(comm.0 as usize).copied().flatten();
         match (self.partners, standing) {
-            (Partners::Offset, Some(Standing { own, size, .. })) => {
+            (Partners::Offset, Some(Membership { own, size, .. })) => {
                 (2 * u64::from(own) + u64::from(size) - u64::from(from)).rem_euclid(u64::from(size))
                     as u32
             }
@@ -224,7 +224,7 @@ pub(super) struct RepeatedCalls<'a> {
     rank: u32,
     calls: DumpiCalls,
     /// By slot.
-    standings: Vec<Option<Standing>>,
+    standings: Vec<Option<Membership>>,
     /// Communicators made so far.
     made: usize,
     /// Communicators of receives that a request stands for, other than the world.
@@ -233,7 +233,7 @@ pub(super) struct RepeatedCalls<'a> {
 
 impl RepeatedCalls<'_> {
     /// Where the rank is in a communicator.
-    fn standing(&self, comm: Slot) -> Result<Standing, String> {
+    fn standing(&self, comm: Slot) -> Result<Membership, String> {
         let standing = self.standings.get(comm.0 as usize).copied().flatten();
         standing.ok_or_else(|| {
             // Slots from the third on are those of members.
@@ -324,20 +324,20 @@ impl RepeatedCalls<'_> {
     }
 
     /// How a communicator of this rank is made.
-    fn becomes(&self, made: &Made) -> Result<How, String> {
-        let alone = |number: u32| How::Split {
+    fn becomes(&self, made: &Made) -> Result<Origin, String> {
+        let alone = |number: u32| Origin::Split {
             color: i32::try_from(number).ok(),
             key: 0,
         };
         Ok(match &made.plan {
-            Plan::Copy => How::Duplicate,
-            Plan::Grid(extents) => How::Grid {
+            Plan::Copy => Origin::Duplicate,
+            Plan::Grid(extents) => Origin::Grid {
                 extents: extents.clone(),
             },
-            Plan::SubGrid { kept, .. } => How::SubGrid { kept: kept.clone() },
+            Plan::SubGrid { kept, .. } => Origin::SubGrid { kept: kept.clone() },
             // Nobody uses those that are not known.
             Plan::Alone | Plan::Unknown(_) => alone(self.rank),
-            Plan::Nobody => How::Split {
+            Plan::Nobody => Origin::Split {
                 color: None,
                 key: 0,
             },

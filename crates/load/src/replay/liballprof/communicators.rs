@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use odonata_traces::liballprof::{self, Comm};
 
-use super::{MPICH_SELF, Maker, Standing};
-use crate::replay::call::{Call, How, Slot};
+use super::{MPICH_SELF, Maker, RankAndSize};
+use crate::replay::call::{Call, Origin, Slot};
 
 /// A communicator that was made and has no handle yet.
 #[derive(Clone, Copy, Debug)]
@@ -14,7 +14,7 @@ struct Waiting {
     slot: Slot,
     maker: Maker,
     /// The rank's standing in it, where it is known.
-    standing: Option<Standing>,
+    standing: Option<RankAndSize>,
     /// Members of the parent.
     most: u32,
     /// Address of the variable.
@@ -22,11 +22,11 @@ struct Waiting {
 }
 
 /// The communicators of a rank.
-pub(super) struct Comms {
-    standings: Arc<[Option<Standing>]>,
+pub(super) struct RankCommunicators {
+    standings: Arc<[Option<RankAndSize>]>,
     /// Handles that the rank uses, ascending.
-    used: Arc<[(u64, Standing)]>,
-    handles: HashMap<u64, (Slot, Standing)>,
+    used: Arc<[(u64, RankAndSize)]>,
+    handles: HashMap<u64, (Slot, RankAndSize)>,
     waiting: Vec<Waiting>,
     /// Handles by the address of the variable that they were put in.
     variables: HashMap<u64, u64>,
@@ -35,14 +35,14 @@ pub(super) struct Comms {
     next: u32,
 }
 
-impl Comms {
-    /// Those of a rank before its first call: the world, with its handle and the rank's
+impl RankCommunicators {
+    /// The communicators of a rank before its first call: the world, with its handle and the rank's
     /// standing there. `standings`: its standing in the n-th communicator that it makes of the
     /// world; `used`: the handles that it uses, ascending.
     pub fn new(
-        world: (u64, Standing),
-        standings: Arc<[Option<Standing>]>,
-        used: Arc<[(u64, Standing)]>,
+        world: (u64, RankAndSize),
+        standings: Arc<[Option<RankAndSize>]>,
+        used: Arc<[(u64, RankAndSize)]>,
     ) -> Self {
         let (handle, standing) = world;
         Self {
@@ -139,14 +139,14 @@ impl Comms {
         let (how, of_split) = match maker {
             Maker::Split => {
                 let color = call.int(1)?;
-                let how = How::Split {
+                let how = Origin::Split {
                     // MPI_UNDEFINED is negative wherever it was looked up; colours are not.
                     color: Some(color).filter(|&color| color >= 0),
                     key: call.int(2)?,
                 };
                 (how, Some(color))
             }
-            _ => (How::Duplicate, None),
+            _ => (Origin::Duplicate, None),
         };
         let of_world = (parent == Slot::WORLD).then_some(self.of_world);
         self.of_world += usize::from(parent == Slot::WORLD);

@@ -12,7 +12,7 @@ struct Request {
     /// Something has asked whether it is complete.
     asked: bool,
     persistent: bool,
-    /// Of a persistent one, whether it is under way.
+    /// Whether a persistent request is under way.
     begun: bool,
 }
 
@@ -65,7 +65,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Those of an array that are under way.
+    /// The requests of an array that are under way.
     pub fn under_way(&self, mut addresses: Vec<u64>) -> Vec<u64> {
         addresses.retain(|address| self.open.get(address).is_some_and(|of| of.begun));
         addresses

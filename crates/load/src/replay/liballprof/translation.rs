@@ -3,7 +3,7 @@
 use odonata_traces::liballprof;
 
 use super::collective::Collective;
-use super::communicators::Comms;
+use super::communicators::RankCommunicators;
 use super::requests::Requests;
 use super::{Library, Maker, place_of_comm};
 use crate::replay::call::{Call, Message, Slot, Until};
@@ -14,7 +14,7 @@ pub(super) type IsLocal = bool;
 /// Turns a call of the trace into what it did.
 pub(super) struct Translation<'a> {
     pub library: Library,
-    pub comms: &'a mut Comms,
+    pub comms: &'a mut RankCommunicators,
     pub requests: &'a mut Requests,
     pub calls: &'a mut Vec<Call>,
 }

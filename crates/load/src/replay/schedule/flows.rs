@@ -82,7 +82,7 @@ impl Builder {
 
 /// A trigger: who activates it and what it starts.
 #[derive(Default)]
-struct Wired {
+struct LinkedTrigger {
     firing: Option<Firing>,
     /// Rank, and its operation whose end activates it.
     activated_by: Vec<(u32, u32)>,
@@ -116,7 +116,7 @@ impl Flows {
             messages: 0,
             bytes: 0,
         };
-        let mut triggers: BTreeMap<u32, Wired> = BTreeMap::new();
+        let mut triggers: BTreeMap<u32, LinkedTrigger> = BTreeMap::new();
         // Of each rank: when, and which sending.
         let mut timed: HashMap<u32, Vec<(Picoseconds, u32)>> = HashMap::new();
         let mut flows = 0usize;
@@ -182,7 +182,7 @@ fn add_flow(
     builder: &mut Builder,
     flow: &Connection,
     number: u32,
-    triggers: &mut BTreeMap<u32, Wired>,
+    triggers: &mut BTreeMap<u32, LinkedTrigger>,
 ) -> u32 {
     let (from, to) = (flow.from.0, flow.to.0);
     let sending = builder.send(from, to, flow.size.0, 3 * number);
@@ -222,7 +222,7 @@ fn add_times(builder: &mut Builder, rank: u32, mut list: Vec<(Picoseconds, u32)>
 }
 
 /// Connects what activates a trigger with what it starts.
-fn wire(builder: &mut Builder, trigger: &Wired, tag: u32) -> Result<(), String> {
+fn wire(builder: &mut Builder, trigger: &LinkedTrigger, tag: u32) -> Result<(), String> {
     let Some(&(home, ..)) = trigger.starts.first() else {
         return Ok(());
     };

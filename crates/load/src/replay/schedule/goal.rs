@@ -9,7 +9,7 @@ use odonata_files::Unpacked;
 use odonata_traces::goal::{
     Action, ConversionError, GoalBinaryReader, GoalTextReader, Node, RankNodes, Tag, text_to_binary,
 };
-use odonata_traces::{Position, TraceError, UnheldFile};
+use odonata_traces::{Position, ReopenedFile, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled, calculation, check_processor};
@@ -202,7 +202,7 @@ impl Schedule for GoalFile {
     }
 }
 
-impl Graph for RankNodes<UnheldFile> {
+impl Graph for RankNodes<ReopenedFile> {
     fn operations(&self) -> u32 {
         RankNodes::operations(self)
     }

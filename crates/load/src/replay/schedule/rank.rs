@@ -33,7 +33,7 @@ pub(super) struct ScheduledRank<'a> {
     waiting: BTreeMap<u32, u32>,
     /// Operations of which something is done that they wait for, once for each.
     released: VecDeque<u32>,
-    /// Of each processor, what can begin.
+    /// The operations that can begin, for each processor.
     ready: Vec<VecDeque<(u32, Node)>>,
     under_way: BTreeMap<u32, Begun>,
     finished: u32,

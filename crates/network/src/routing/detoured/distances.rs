@@ -9,7 +9,7 @@ use crate::topology::{Peer, Row, Topology};
 pub(super) enum Distances {
     /// Shape: routers × columns.
     ByColumn { hops: Vec<u16>, largest: u32 },
-    /// Of a lattice, dimension by dimension. Shape: dimensions, each size × size.
+    /// Distances in a lattice, dimension by dimension. Shape: dimensions, each size × size.
     ByDimension {
         hops: Vec<Vec<u16>>,
         sizes: Vec<usize>,
@@ -17,7 +17,7 @@ pub(super) enum Distances {
 }
 
 impl Distances {
-    /// Of the tables of `base`, which routes on `topology`.
+    /// The distances in the tables of `base`, which routes on `topology`.
     pub fn new(topology: &Topology, base: &Tabled) -> Self {
         match &base.index {
             Index::ByColumn(columns) => Self::by_column(topology, base, *columns as usize),

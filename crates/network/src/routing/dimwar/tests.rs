@@ -42,8 +42,13 @@ fn an_empty_network_is_crossed_in_dimension_order() {
     // Under load, once aside in every dimension at most, on the other channel.
     for steps in random_walks(&topology, &routing, 9, 3_000) {
         let channels: Vec<u8> = steps.iter().map(|step| step.hop.vc).collect();
-        let sound = channels.windows(2).all(|pair| pair != [ASIDE, ASIDE]);
-        assert!(sound && channels.last() != Some(&ASIDE), "{channels:?}");
+        let sound = channels
+            .windows(2)
+            .all(|pair| pair != [ROW_DETOUR, ROW_DETOUR]);
+        assert!(
+            sound && channels.last() != Some(&ROW_DETOUR),
+            "{channels:?}"
+        );
     }
 }
 
@@ -59,7 +64,7 @@ fn goes_aside(routing: &DimWar, to: u32, ahead: u64, others: u64) -> bool {
     };
     let mut route = PacketRoute::injected(RouterId(to), 0);
     let hop = routing.next_hop(&mut view, RouterId(0), true, &mut route);
-    assert_eq!(hop.port != direct, hop.vc == ASIDE);
+    assert_eq!(hop.port != direct, hop.vc == ROW_DETOUR);
     assert_eq!(hop.port != direct, route.phase == 1);
     hop.port != direct
 }

@@ -41,7 +41,7 @@ pub(super) struct SpineLinks {
 #[derive(Clone, Debug)]
 pub(super) struct LayerLinks {
     routers_per_group: usize,
-    /// Those of a router by the number, in its layer, of the one that they lead to.
+    /// The links of each router, by the number that the router at the other end has in its layer.
     links: Vec<LocalLink>,
     /// First link of every router, and one entry past the last.
     first: Vec<u32>,

@@ -103,7 +103,7 @@ enum Local {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Regular {
     group_size: Reciprocal,
-    /// Of [`Local::Direct`].
+    /// First port of [`Local::Direct`].
     local_base: u32,
 }
 

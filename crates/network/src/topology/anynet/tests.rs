@@ -22,7 +22,7 @@ fn import(text: &str) -> Result<Topology, WiringFileError> {
         .iter()
         .map(|one| class(&one.name, one.kind))
         .collect();
-    read.into_topology(&Supplies {
+    read.into_topology(&WiringDefaults {
         classes: &given,
         defaults: &defaults,
         nodes: AttachedNodes::Otherwise(1),

@@ -107,7 +107,7 @@ impl CodesFatTree {
         }
     }
 
-    /// What would go wrong with so many leaves, if anything.
+    /// What would go wrong with this many leaves, if anything.
     fn flaw(&self) -> Option<&'static str> {
         let half = self.half();
         if self.levels == 2 {

@@ -84,11 +84,11 @@ fn classes_may_be_left_out_where_they_are_clear() {
 }
 
 /// What a scenario supplies to a list that says nothing but who is linked to whom.
-fn supplies(classes: &[LinkClass], nodes: AttachedNodes) -> Supplies<'_> {
-    Supplies {
+fn supplies(classes: &[LinkClass], nodes: AttachedNodes) -> WiringDefaults<'_> {
+    WiringDefaults {
         defaults: classes,
         nodes,
-        ..Supplies::default()
+        ..WiringDefaults::default()
     }
 }
 

@@ -170,10 +170,10 @@ fn a_graph_without_data_is_a_network_with_what_is_supplied() {
 </graphml>
 "#;
     let defaults = given();
-    let supplies = Supplies {
+    let supplies = WiringDefaults {
         defaults: &defaults,
         nodes: crate::topology::AttachedNodes::Otherwise(4),
-        ..Supplies::default()
+        ..WiringDefaults::default()
     };
     let topology = import_with(ring, &supplies).unwrap();
     assert_eq!((topology.routers(), topology.nodes()), (3, 12));

@@ -40,9 +40,9 @@ table! {
         /// With `group = "cray-xc"`: columns of a group.
         columns: Option<u32> = None => Notes::COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1.
-        row_links: u32 = 1 => Notes::UNSAID_COUNT,
+        row_links: u32 = 1 => Notes::OPTIONAL_COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
-        column_links: u32 = 1 => Notes::UNSAID_COUNT,
+        column_links: u32 = 1 => Notes::OPTIONAL_COUNT,
         /// Which router of a group has the link to each other group (Hastings et al. 2015);
         /// `custom` reads this from `arrangement_file`.
         arrangement: ArrangementName = ArrangementName::Absolute,

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
-    AttachedNodes, ClassOfFile, CrayXcError, CrayXcLinks, CrayXcSpec, Supplies, WiringFileError,
-    anynet, edge_list, gml, graphml,
+    AttachedNodes, ClassOfFile, CrayXcError, CrayXcLinks, CrayXcSpec, WiringDefaults,
+    WiringFileError, anynet, edge_list, gml, graphml,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 
@@ -118,8 +118,12 @@ impl NetworkFamily for FileNetwork {
 
 impl FileNetwork {
     /// What its file may leave to the scenario.
-    fn supplies<'a>(&self, classes: &'a [LinkClass], defaults: &'a [LinkClass]) -> Supplies<'a> {
-        Supplies {
+    fn supplies<'a>(
+        &self,
+        classes: &'a [LinkClass],
+        defaults: &'a [LinkClass],
+    ) -> WiringDefaults<'a> {
+        WiringDefaults {
             classes,
             defaults,
             nodes: match self.nodes_per_router {

@@ -127,7 +127,7 @@ pub(super) fn torus(torus: &Torus, classes: &Classes<'_>) -> Result<Topology, Sp
 /// Builds a HyperX.
 ///
 /// # Errors
-/// As of [`torus`].
+/// As for [`torus`].
 pub(super) fn hyperx(hyperx: &HyperX, classes: &Classes<'_>) -> Result<Topology, SpecError> {
     let links = dimensions(&hyperx.size, classes)?;
     let spec = HyperXSpec {

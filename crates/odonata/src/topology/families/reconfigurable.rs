@@ -42,12 +42,12 @@ table! {
         /// Nodes per router.
         p: u32 = 0 => Notes::NEEDED_COUNT,
         /// Routers per group. Needed without `wiring_file`.
-        a: u32 = 0 => Notes::UNSAID_COUNT,
+        a: u32 = 0 => Notes::OPTIONAL_COUNT,
         /// Global links per router. Needed without `wiring_file`.
-        h: u32 = 0 => Notes::UNSAID_COUNT,
+        h: u32 = 0 => Notes::OPTIONAL_COUNT,
         /// Groups. Needed without `wiring_file`; with it, the default is the number of groups in
         /// the file.
-        g: u32 = 0 => Notes::UNSAID_COUNT,
+        g: u32 = 0 => Notes::OPTIONAL_COUNT,
         /// Wiring within a group: every router to every other, or a Cray XC grid whose rows and
         /// columns are each all-to-all.
         group: GroupWiringName = GroupWiringName::AllToAll,
@@ -56,9 +56,9 @@ table! {
         /// With `group = "cray-xc"`: columns of a group.
         columns: Option<u32> = None => Notes::COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a row. Default: 1.
-        row_links: u32 = 1 => Notes::UNSAID_COUNT,
+        row_links: u32 = 1 => Notes::OPTIONAL_COUNT,
         /// With `group = "cray-xc"`: parallel links between two routers of a column. Default: 1.
-        column_links: u32 = 1 => Notes::UNSAID_COUNT,
+        column_links: u32 = 1 => Notes::OPTIONAL_COUNT,
         /// Link list of a Cray XC (as for the family `cray-xc-file`), relative to the scenario. The
         /// network has the groups of this list: the links inside each group, and the global ports
         /// of its routers, which here lead to the optical switches. Replaces `a`, `h`, `group` and

@@ -47,7 +47,7 @@ struct Memory {
 }
 
 impl<'s> ChangingCircuits<'s> {
-    /// Of a scenario's `tree`, which is of `shape` and without circuits.
+    /// The circuits of a scenario's `tree`, which is of `shape` and without circuits.
     ///
     /// # Errors
     /// If what jobs send cannot be found.

@@ -102,7 +102,7 @@ impl Profile {
         })
     }
 
-    /// Makes a gap as wide as it is for so many nodes.
+    /// Makes a gap as wide as it is for this many nodes.
     fn spread(&self, gap: &mut Gap, nodes: i64) {
         while gap.steps < FAR
             && let Some(before) = self.step_before(gap.first)
@@ -218,7 +218,7 @@ impl Profile {
         }
     }
 
-    /// Lists all gaps for so many nodes around a time that has become free: when each begins and
+    /// Lists all gaps for this many nodes around a time that has become free: when each begins and
     /// ends.
     fn gaps(&self, freed: &Freed, nodes: i64, gaps: &mut Vec<(Moment, Moment)>) {
         let (mut first, mut steps) = (freed.first, 0);

@@ -11,14 +11,14 @@ use odonata_files::{Unpacked, open_plain};
 /// crate read in large pieces, which makes the cost of opening small. A compressed
 /// file is read from a temporary one with its content.
 #[derive(Clone, Debug)]
-pub struct UnheldFile {
+pub struct ReopenedFile {
     path: PathBuf,
     position: u64,
     /// Keeps the temporary file.
     _unpacked: Option<Arc<Unpacked>>,
 }
 
-impl UnheldFile {
+impl ReopenedFile {
     /// A file that exists and can be opened.
     ///
     /// # Errors
@@ -36,7 +36,7 @@ impl UnheldFile {
     }
 }
 
-impl Read for UnheldFile {
+impl Read for ReopenedFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut file = open_plain(&self.path)?;
         file.seek(SeekFrom::Start(self.position))?;
@@ -46,7 +46,7 @@ impl Read for UnheldFile {
     }
 }
 
-impl Seek for UnheldFile {
+impl Seek for ReopenedFile {
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
         let moved = |from: u64, by: i64| {
             from.checked_add_signed(by).ok_or_else(|| {
@@ -74,7 +74,7 @@ mod tests {
         let name = format!("odonata-unheld-{}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, b"0123456789").unwrap();
-        let mut file = UnheldFile::new(&path).unwrap();
+        let mut file = ReopenedFile::new(&path).unwrap();
         let mut piece = [0; 4];
         file.read_exact(&mut piece).unwrap();
         assert_eq!(&piece, b"0123");
@@ -85,6 +85,6 @@ mod tests {
         assert_eq!(file.seek(SeekFrom::Current(-9)).unwrap(), 1);
         assert!(file.seek(SeekFrom::Current(-2)).is_err());
         std::fs::remove_file(&path).unwrap();
-        assert!(UnheldFile::new(&path).is_err());
+        assert!(ReopenedFile::new(&path).is_err());
     }
 }
