@@ -152,7 +152,7 @@ bench: $(VENV)/.engine ## engine speed on the three reference machines
 
 # Other cases: make fuzz FUZZ="--seed 2 --checkpoints 500 --scenarios 0"
 .PHONY: fuzz
-fuzz: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## forged checkpoints and changed scenarios: none may crash
+fuzz: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## forged checkpoints, changed scenarios, files and results: none may crash
 	@$(BIN)/python tools/fuzz.py $(FUZZ)
 
 # What no test can notice: an access outside an array where the engine does not look. Forged states

@@ -1,15 +1,18 @@
-"""Looks for inputs that crash Odonata: forged checkpoints and mutated scenarios.
+"""Looks for inputs that crash Odonata: forged checkpoints, changed scenarios, files and results.
 
-    make fuzz                                  # 10,000 forgeries, 5,000 scenarios
-    .venv/bin/python tools/fuzz.py --checkpoints 500 --scenarios 0 --seed 7
+    make fuzz                         # 10,000 forgeries, 5,000 scenarios, 500 of each other kind
+    .venv/bin/python tools/fuzz.py --checkpoints 500 --scenarios 0 --inputs 0 --seed 7
+    .venv/bin/python tools/fuzz.py --kind squeue --minutes 15 --workers 1
 
 A forgery is a checkpoint of a small run of which bytes, numbers or whole records were changed,
 and whose hash is right again: only what reads the state can refuse it. A mutated scenario has
-keys removed, or with values of other keys, types and sizes. Whatever comes of an input is in
-order if it is a result, or an error with an exit code of its own (``docs/cli.md``). A crash is
+keys removed, or with values of other keys, types and sizes. Other inputs (:mod:`fuzz_inputs`) are
+files and directories that commands accept, of which one was changed. Whatever comes of an input is
+in order if it is a result, or an error with an exit code of its own (``docs/cli.md``). A crash is
 a signal, an internal error, an exception that is none of Odonata's, an index outside a table of
-the engine (which the engine with all checks notices, ``make test``), or more than the time
-limit. Crashes leave their input behind, and the exit code is 1.
+the engine (which the engine with all checks notices, ``make test``), an escape sequence that
+reaches the terminal, or more than the limits of time and memory. Crashes leave their input behind,
+and the exit code is 1.
 
 The cases of a seed are always the same, whatever the number of workers: a case is drawn from
 the seed, its kind and its number, and the checkpoints that are forged are those of seeded runs.
@@ -40,6 +43,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+
+import fuzz_inputs
 
 import odonata
 from odonata.errors import ExitCode, OdonataError
@@ -461,6 +466,7 @@ class Cases:
     seed: int
     saved: dict[str, list[Saved]]
     directory: Path
+    inputs: dict[str, list[fuzz_inputs.Seed]] = field(default_factory=dict)
 
     def draw(self, kind: str, number: int) -> random.Random:
         """The random numbers of a case."""
@@ -474,8 +480,29 @@ class Cases:
         name = draw.choice(list(self.saved))
         return name, forged(draw.choice(self.saved[name]), draw)
 
+    def write(self, kind: str, number: int, place: Path) -> str:
+        """Writes the files of a case that a command reads; returns the command."""
+        draw = self.draw(kind, number)
+        seed = draw.choice(self.inputs[kind])
+        fuzz_inputs.write(seed, place, draw)
+        return draw.choice(seed.commands)
+
     def run(self, kind: str, number: int) -> str:
         """What comes of a case."""
+        if kind in self.inputs:
+            place = self.directory / f"worker-{os.getpid()}"
+            command = self.write(kind, number, place)
+
+            def read() -> str:
+                return fuzz_inputs.outcome(fuzz_inputs.run(place, command))
+
+            try:
+                outcome, peak = fuzz_inputs.peak_memory(read)
+                if peak > fuzz_inputs.MOST_MEMORY:
+                    return f"crash: {peak >> 20} MiB of memory"
+                return outcome
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
         name, given = self.input(kind, number)
         if kind == "scenario":
             scenario = json.loads(given)
@@ -522,9 +549,10 @@ def _work(cases: Cases, tell: Connection) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     while (case := tell.recv()) is not None:
         signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
+        begun = time.process_time()
         outcome = cases.run(*case)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        tell.send(outcome)
+        tell.send((outcome, time.process_time() - begun))
 
 
 @dataclass
@@ -537,11 +565,11 @@ class _Worker:
 
 def fuzz(
     cases: Cases, pending: Iterator[tuple[str, int]], workers: int
-) -> Iterator[tuple[str, int, str]]:
+) -> Iterator[tuple[str, int, str, float]]:
     """Runs cases in processes of their own.
 
     Yields:
-        Kind, number and outcome of each, as they come.
+        Kind, number, outcome and CPU seconds of each, as they come.
     """
     context = multiprocessing.get_context("fork")
 
@@ -559,18 +587,18 @@ def fuzz(
         for worker in list(running):
             if worker.pipe in ready:
                 try:
-                    outcome, alive = worker.pipe.recv(), True
+                    (outcome, seconds), alive = worker.pipe.recv(), True
                 except EOFError:
                     worker.process.join()
                     code = worker.process.exitcode
-                    outcome, alive = f"crash: {_ended(code)}", False
+                    outcome, seconds, alive = f"crash: {_ended(code)}", CPU_LIMIT, False
             elif time.monotonic() - worker.since > CLOCK_LIMIT:
                 worker.process.kill()
                 worker.process.join()
-                outcome, alive = f"crash: {CLOCK_LIMIT} s on the clock", False
+                outcome, seconds, alive = f"crash: {CLOCK_LIMIT} s on the clock", CPU_LIMIT, False
             else:
                 continue
-            yield (*worker.case, outcome)
+            yield (*worker.case, outcome, seconds)
             running.remove(worker)
             case = next(pending, None)
             if not alive:
@@ -600,40 +628,67 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("--checkpoints", type=int, default=10_000, metavar="N")
     parser.add_argument("--scenarios", type=int, default=5_000, metavar="N")
+    parser.add_argument("--inputs", type=int, default=500, metavar="N", help="of each kind")
+    parser.add_argument("--kind", action="append", help="inputs of this kind only")
+    parser.add_argument("--minutes", type=float, help="CPU minutes of each kind of --kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--only", metavar="KIND:N", help="one case, e.g. checkpoint:17")
     parser.add_argument("--keep", type=Path, default=Path("target/fuzz"), metavar="DIR")
     options = parser.parse_args(arguments)
-    kinds = {"checkpoint": options.checkpoints, "scenario": options.scenarios}
     begun = time.monotonic()
-    counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
+    spent: Counter[str] = Counter()
     crashes = 0
     with tempfile.TemporaryDirectory() as place:
-        cases = Cases(options.seed, checkpoints(Path(place)), Path(place))
-        pending = iter([(kind, number) for kind, count in kinds.items() for number in range(count)])
+        inputs = fuzz_inputs.seeds() if options.inputs else {}
+        if options.inputs and "results" in (options.kind or ["results"]):
+            made = Path(place) / "made"
+            made.mkdir()
+            inputs["results"] = fuzz_inputs.results(made)
+        kinds = {"checkpoint": options.checkpoints, "scenario": options.scenarios}
+        kinds |= dict.fromkeys(inputs, options.inputs)
+        if options.kind is not None:
+            kinds = {kind: sys.maxsize if options.minutes else kinds[kind] for kind in options.kind}
+        counts: dict[str, Counter[str]] = {kind: Counter() for kind in kinds}
+        fuzz_inputs.check_seeds(
+            {kind: inputs[kind] for kind in kinds if kind in inputs}, Path(place) / "seed"
+        )
+        saved = checkpoints(Path(place)) if kinds.get("checkpoint") else {}
+        cases = Cases(options.seed, saved, Path(place), inputs)
+
+        def listed() -> Iterator[tuple[str, int]]:
+            for kind, count in kinds.items():
+                for number in range(count):
+                    if options.minutes and spent[kind] > 60 * options.minutes:
+                        break
+                    yield kind, number
+
+        pending = listed()
         if options.only:
             kind, number = options.only.split(":")
             pending = iter([(kind, int(number))])
-        for kind, number, outcome in fuzz(cases, pending, options.workers):
+        for kind, number, outcome, seconds in fuzz(cases, pending, options.workers):
             word, _, what = outcome.partition(":")
             counts[kind][word] += 1
+            spent[kind] += seconds
             if word != "crash":
                 continue
             crashes += 1
             options.keep.mkdir(parents=True, exist_ok=True)
-            name, given = cases.input(kind, number)
-            file = options.keep / f"{kind}-{options.seed}-{number}"
-            if kind == "scenario":
-                file.with_suffix(".json").write_bytes(given)
+            file = options.keep / f"{kind}-{options.seed}-{number}".replace(" ", "-")
+            if kind in inputs:
+                what = f" {cases.write(kind, number, file)}:{what}"
+            elif kind == "scenario":
+                file.with_suffix(".json").write_bytes(cases.input(kind, number)[1])
             else:
+                name, given = cases.input(kind, number)
                 file.with_suffix(".forged").write_bytes(given)
                 file.with_suffix(".toml").write_text(SCENARIOS[name])
             print(f"{kind} {number} ({file}):{what[:600]}", flush=True)
     for kind, outcomes in counts.items():
         if outcomes:
             summary = ", ".join(f"{count} {word}" for word, count in outcomes.most_common())
-            print(f"{outcomes.total()} of {kind}: {summary}")
+            print(f"{outcomes.total()} of {kind} in {spent[kind]:.0f} CPU seconds: {summary}")
     print(f"{crashes} crashes in {time.monotonic() - begun:.0f} s")
     return 1 if crashes else 0
 

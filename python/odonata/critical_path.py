@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata.columns import codes, column_of, labelled, numbers
-from odonata.errors import NotRecordedError
+from odonata.errors import NotRecordedError, OutputError
 from odonata.tables import COLLECTIVES, RANK_ACTIVITIES
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ def critical_path(result: Result, job: int) -> pa.Table:
 
     Raises:
         NotRecordedError: If nothing was recorded of the job.
+        OutputError: If what was recorded contradicts itself.
     """
     table = result.table("rank_activity")
     rows = np.flatnonzero(numbers(table, "job") == job)
@@ -70,12 +71,13 @@ def critical_path(result: Result, job: int) -> pa.Table:
     begin, end = numbers(part, "begin_ps"), numbers(part, "end_ps")
     activity, collective = codes(part, "activity"), codes(part, "collective")
     cause, sent = numbers(part, "cause_rank"), numbers(part, "cause_ps")
-    first = np.searchsorted(rank, np.arange(int(rank[-1]) + 2))
+    first = np.searchsorted(rank, np.arange(int(result.jobs["ranks"][job].as_py()) + 1))
 
     at = int(np.argmax(end))
     now, who = int(end[at]), int(rank[at])
     parts: list[tuple[int, int, int, int, int, int]] = []
-    while True:
+    # No interval is passed twice, but to leave it at its beginning.
+    for _ in range(2 * len(rows) + 2):
         low, high = first[who], first[who + 1]
         at = low + int(np.searchsorted(begin[low:high], now, side="left")) - 1
         if at < low:
@@ -97,6 +99,8 @@ def critical_path(result: Result, job: int) -> pa.Table:
             earlier = int(begin[at])
             parts.append((earlier, now, kind, who, who, int(collective[at])))
             now = earlier
+    else:
+        raise OutputError("rank_activity: its rows are not as they were written: waits cause waits")
     parts.reverse()
     columns = list(zip(*parts, strict=True)) or [()] * len(SCHEMA)
     return pa.Table.from_arrays(

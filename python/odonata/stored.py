@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from odonata.bounded import read_json, read_parquet
@@ -204,22 +205,26 @@ def check_texts(file: Path, table: pa.Table, column: str, allowed: Collection[st
         )
 
 
-def check_below(file: Path, table: pa.Table, column: str, most: int, what: str) -> None:
+def check_below(
+    file: Path, table: pa.Table, column: str, most: int | npt.NDArray[Any], what: str
+) -> None:
     """Refuses a column that numbers rows of another table, or things, of which there are fewer.
 
     Args:
         file: Of the table.
         table: Which.
         column: Of whole numbers.
-        most: How many there are.
+        most: How many there are, or how many for each row.
         what: What they are, for people.
 
     Raises:
         OutputError: If a number is none of them.
     """
     values = numbers(table, column)
-    if len(values) and values.max() >= most:
-        row = int(values.argmax())
+    bad = values >= most
+    if bad.any():
+        row = int(bad.argmax())
+        there = int(np.broadcast_to(most, len(values))[row])
         raise refusal(
-            file, f'column "{column}" has {values[row]} in row {row}; there are {most} {what}'
+            file, f'column "{column}" has {values[row]} in row {row}; there are {there} {what}'
         )

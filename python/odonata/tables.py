@@ -122,14 +122,16 @@ def read_tables(directory: Path, meta: Mapping[str, Any]) -> dict[str, pa.Table]
         _JOBS: tables["jobs"].num_rows,
         "links": links,
         _ROUTERS: tables["routers"].num_rows,
-        # Each node has a link, and each rank a row of the placement.
+        # Each node has a link.
         _NODES: min(meta["nodes"], links),
         _GROUPS: min(meta["groups"], tables["routers"].num_rows),
-        _RANKS: tables["placement"].num_rows,
     }
     for key in (_ROUTERS, _NODES, _GROUPS):
         if counts[key] != meta[key]:
             raise refusal(directory / "result.json", f'key "{key}" does not fit the tables')
+    ranks = numbers(tables["jobs"], "ranks")
+    if ranks.sum() != tables["placement"].num_rows:
+        raise refusal(files["placement"], "it has not one row for each rank of the jobs")
     for name, schema in ENGINE_TABLES.items():
         for column in schema.columns:
             if column.labels is not None:
@@ -138,7 +140,8 @@ def read_tables(directory: Path, meta: Mapping[str, Any]) -> dict[str, pa.Table]
                 check_texts(files[name], tables[name], column.name, texts)
             elif column.name in _NUMBERED:
                 what = _NUMBERED[column.name]
-                check_below(files[name], tables[name], column.name, counts[what], what)
+                many = ranks[numbers(tables[name], "job")] if what == _RANKS else counts[what]
+                check_below(files[name], tables[name], column.name, many, what)
     return tables
 
 

@@ -1,5 +1,5 @@
-"""Forged checkpoints and changed scenarios: some of those that `make fuzz` tries, and that it
-notices what it looks for."""
+"""Forged checkpoints, changed scenarios and other inputs: some of those that `make fuzz` tries, and
+that it notices what it looks for."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import odonata
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 import fuzz
+import fuzz_inputs
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +32,36 @@ def test_nothing_crashes(cases: fuzz.Cases) -> None:
     # Each case once, and not all of them refused for one reason.
     assert sorted(outcome[:2] for outcome in outcomes) == sorted(pending)
     assert {"a result", "exit code 2", "exit code 4"} <= {outcome[2] for outcome in outcomes}
+
+
+def test_changed_inputs_crash_nothing(tmp_path: Path) -> None:
+    """Those that nothing is changed in are accepted: what is tried is beyond the first check."""
+    made = tmp_path / "made"
+    made.mkdir()
+    inputs = {**fuzz_inputs.seeds(), "results": fuzz_inputs.results(made)}
+    fuzz_inputs.check_seeds(inputs, tmp_path / "seed")
+    cases = fuzz.Cases(1, {}, tmp_path, inputs)
+    pending = [(kind, number) for kind in inputs for number in range(10)]
+    outcomes = list(fuzz.fuzz(cases, iter(pending), 1))
+    assert not [outcome for outcome in outcomes if outcome[2].startswith("crash")]
+    assert sorted(outcome[:2] for outcome in outcomes) == sorted(pending)
+    # Not all of them are refused, neither are all accepted.
+    assert {outcome[0] for outcome in outcomes if outcome[2] == "a result"} == {*inputs}
+    assert {"exit code 2", "exit code 4"} <= {outcome[2] for outcome in outcomes}
+
+
+def test_what_a_command_must_not_do_is_noticed() -> None:
+    done = fuzz_inputs.Done
+    for found, word in (
+        (done(0, "fine", ""), "a result"),
+        (done(2, "", "Error: x"), "exit code 2"),
+        (done(1, "", "Internal error: KeyError: 'x'"), "crash"),
+        (done(0, "a \x1b[2J title", ""), "crash"),
+        (done(3, "", "Error: not enough memory on this machine"), "crash"),
+    ):
+        assert fuzz_inputs.outcome(found).partition(":")[0] == word
+    _, peak = fuzz_inputs.peak_memory(lambda: str(len(bytearray(300 << 20))))
+    assert 300 << 20 < peak < fuzz_inputs.MOST_MEMORY
 
 
 def test_a_forgery_has_the_hash_that_the_engine_expects(cases: fuzz.Cases) -> None:
@@ -94,7 +125,7 @@ def test_a_crash_leaves_its_input_behind(
     monkeypatch.setattr(fuzz, "Cases", Broken)
     monkeypatch.setattr(fuzz, "checkpoints", lambda _: {})
     keep = tmp_path / "kept"
-    arguments = ["--checkpoints", "0", "--workers", "1", "--keep", str(keep)]
+    arguments = ["--checkpoints", "0", "--inputs", "0", "--workers", "1", "--keep", str(keep)]
     assert fuzz.main([*arguments, "--scenarios", "3"]) == 1
     assert [file.name for file in keep.iterdir()] == ["scenario-1-2.json"]
     assert "1 crashes" in capsys.readouterr().out

@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from command import call
+from odonata.critical_path import critical_path, shares
 from odonata.errors import ExitCode, OutputError
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.stored import Every, Maybe, OrNull, read_keys
+from odonata.tables import ENGINE_TABLES
 from synthetic import engine_result
 from test_output import LOADED, LOG, SCENARIO, STUDY
 
@@ -117,6 +119,16 @@ TAMPERED: dict[str, tuple[str, Callable[..., Any] | None, str]] = {
         "placement.parquet",
         with_value("job", 1, 2),
         'column "job" has 2 in row 1; there are 2 jobs',
+    ),
+    "a rank of another job's number": (
+        "placement.parquet",
+        with_value("rank", 40, 36),
+        'column "rank" has 36 in row 40; there are 36 ranks',
+    ),
+    "too many ranks": (
+        "jobs.parquet",
+        with_value("ranks", 0, 2**31 - 1),
+        "placement.parquet: not as it was written: it has not one row for each rank",
     ),
     "rows twice": (
         "jobs.parquet",
@@ -228,6 +240,7 @@ def test_tables_of_later_versions_and_more_columns_are_read(saved: Path, tmp_pat
                 ("occupancy.parquet", "busy_nodes", 'no column "busy_nodes"'),
                 ("summary.json", "easy.wait_s.mean", 'key "easy.wait_s.mean"; allowed: this key'),
                 ("timing.json", "easy", 'key "easy"; allowed: this key'),
+                ("timing.json", "easy.cpu_seconds", 'key "easy.cpu_seconds"; allowed: this key'),
                 ("result.json", "machine_nodes", 'key "machine_nodes"; allowed: this key'),
             ],
         ),
@@ -239,6 +252,7 @@ def test_tables_of_later_versions_and_more_columns_are_read(saved: Path, tmp_pat
             ("interference", "s.toml"),
             [
                 ("slowdowns.parquet", "slowdown", 'no column "slowdown"'),
+                ("slowdowns.parquet", "rows", 'column "quantity" has no quantity "mean" of job'),
                 ("waits.parquet", None, "not a result directory: waits.parquet is missing"),
                 ("interference.json", "target", ""),
             ],
@@ -263,7 +277,7 @@ def test_other_results_that_were_changed_are_refused(
 
         def without(content: Any, what: str | None = what) -> Any:
             if isinstance(content, pa.Table):
-                return content.drop_columns([what])
+                return content.slice(0, 1) if what == "rows" else content.drop_columns([what])
             assert what is not None
             *above, last = what.split(".")
             for key in above:
@@ -282,6 +296,23 @@ def test_other_results_that_were_changed_are_refused(
         # What no command reads is not missed, and what may be absent neither.
         assert refused or name == "interference.json", name
         shutil.rmtree(tmp_path / "out")
+
+
+def test_reports_of_texts_that_are_damaged_are_refused(saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved, tmp_path / "out")
+    (tmp_path / "out" / "scenario.toml").write_bytes(b"title = '\x82'")
+    for texts, message in (
+        ({}, "scenario.toml"),
+        ({"comparisons.csv": "section,case\n1,2\n"}, 'no column "verdict"'),
+        ({"comparisons.csv": "case,verdict\n1\n"}, "1 cells in row 0; the header has 2"),
+        ({"comparisons.csv": ""}, "cannot be read"),
+        ({"comparisons.csv": "case,verdict\n1,holds\n", "x.md": "\udc82"}, "byte 0 is not UTF-8"),
+    ):
+        for name, text in texts.items():
+            (tmp_path / "out" / name).write_text(text, errors="surrogateescape")
+        done = call("report", "out", "--out", "x.html", directory=tmp_path)
+        assert done.returncode in (ExitCode.USAGE, ExitCode.OUTPUT), done.stderr
+        assert message in done.stderr
 
 
 def test_keys_say_what_they_hold(tmp_path: Path) -> None:
@@ -305,3 +336,28 @@ def test_keys_say_what_they_hold(tmp_path: Path) -> None:
         else:
             with pytest.raises(OutputError, match=message):
                 read_keys(file, form)
+
+
+@pytest.mark.parametrize(("sent", "loops"), [(5, True), (4, False)])
+def test_waits_that_cause_each_other_end(sent: int, loops: bool) -> None:
+    """Ranks 0 and 1 wait until 5 for what the other sent at that time; as no rank has sent anything
+    before, a path through them would go round for ever. From 4 it goes back to where they began."""
+    raw = engine_result()
+    wait = ENGINE_TABLES["rank_activity"].columns[4].labels
+    assert isinstance(wait, tuple)
+    raw["rank_activity"] = {
+        "job": [0, 0],
+        "rank": [0, 1],
+        "begin_ps": [0, 0],
+        "end_ps": [5, 5],
+        "activity": [wait.index("wait-to-receive")] * 2,
+        "collective": [-1, -1],
+        "cause_rank": [1, 0],
+        "cause_ps": [sent, sent],
+    }
+    result = Result.from_engine(raw)
+    if loops:
+        with pytest.raises(OutputError, match="waits cause waits"):
+            critical_path(result, 0)
+    else:
+        assert sum(shares(critical_path(result, 0)).values()) == 5

@@ -447,6 +447,10 @@ def _read(directory: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, An
         raise refusal(directory / "result.json", 'key "unit"; allowed: nodes, processors')
     summaries = read_keys(directory / "summary.json", dict.fromkeys(names, _summary(unit)))
     costs = read_keys(directory / "timing.json", dict.fromkeys(names, Every(float)))
+    for name, cost in costs.items():
+        # A recorded schedule has none.
+        if cost and "cpu_seconds" not in cost:
+            raise refusal(directory / "timing.json", f'key "{name}.cpu_seconds"; allowed: this key')
     return summaries, costs, report
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
+from odonata.bounded import csv_rows, read_text
+from odonata.errors import OutputError
 from odonata.html.parts import Part, Section, folded, paragraph, source, table
 from odonata.html.study import pictures
 from odonata.output import reading
+from odonata.stored import refusal
 
 #: Tables that such studies leave, the first that is there is the one shown, and what it holds.
 _TABLES = {
@@ -28,9 +30,14 @@ def section(directory: Path, *, brief: bool = False) -> Section:
     """
     with reading(directory):
         name = next(name for name in _TABLES if (directory / name).is_file())
-        with (directory / name).open(encoding="utf-8", newline="") as opened:
-            head, *rows = list(csv.reader(opened))
-        pages = {file.name: file.read_text(encoding="utf-8") for file in directory.glob("*.md")}
+        file = directory / name
+        head, *rows = (row for _, row in csv_rows(read_text(file), str(file), OutputError))
+        pages = {page.name: read_text(page, OutputError) for page in directory.glob("*.md")}
+    if "verdict" not in head:
+        raise refusal(file, 'no column "verdict"')
+    for number, row in enumerate(rows):
+        if len(row) != len(head):
+            raise refusal(file, f"{len(row)} cells in row {number}; the header has {len(head)}")
     texts = {"section", "case", "series", "claim", "source"}
     first = sum(1 for column in head if column in texts)
     verdicts = [row[head.index("verdict")] for row in rows]

@@ -649,7 +649,7 @@ def _reproducible(result: Result, directory: Path) -> Part:
         ),
     ]
     if file.exists():
-        text = read_text(file)
+        text = read_text(file, OutputError)
         content.append(
             f'<div class="scenario"><button type="button" class="copy">Copy</button>'
             f"{source(text)}</div>"

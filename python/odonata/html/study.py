@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from odonata import display
 from odonata.bounded import read_text
+from odonata.errors import OutputError
 from odonata.html import charts
 from odonata.html.page import picture
 from odonata.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
@@ -218,6 +219,6 @@ def _reproducible(directory: Path) -> Part:
     content = [paragraph(f"Save both files beside each other, then: odonata study {STUDY_FILE}")]
     for name in (STUDY_FILE, BASE_FILE):
         if (directory / name).exists():
-            text = read_text(directory / name)
+            text = read_text(directory / name, OutputError)
             content.append(folded(name, source(text)))
     return Part("Study, and how to repeat it", content)

@@ -21,7 +21,7 @@ from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.scenario import Scenario
-from odonata.stored import Maybe, check_below, read_keys, read_table
+from odonata.stored import Maybe, check_below, read_keys, read_table, refusal
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 from odonata.tables import with_units
 
@@ -519,4 +519,11 @@ def load(directory: Path) -> Interference:
         for column in ("job", "by_job"):
             if column in schema.names:
                 check_below(file, tables[name], column, len(names), "jobs")
+    held: dict[int, set[str]] = {}
+    for row in tables["slowdowns"].to_pylist():
+        held.setdefault(row["job"], set()).add(row["quantity"])
+    for job, quantities in held.items():
+        if lacking := {"mean", "p50", "p99", "run_time"} - quantities:
+            file, what = directory / "slowdowns.parquet", f'no quantity "{min(lacking)}"'
+            raise refusal(file, f'column "quantity" has {what} of job {job}')
     return Interference(scenario, names, target, **tables)
