@@ -52,13 +52,21 @@ class Every:
     form: Any
 
 
+#: Any number, what is none and what is not finite too.
+ANY_NUMBER = (int, float)
 #: What a value of a JSON file must be: `str`; `bool`; `int`, whole and not negative; `float`, any
-#: finite number; a mapping of keys; a list of one form for all items; `object`, anything; or one of
-#: the classes above.
+#: finite number; `ANY_NUMBER`; a mapping of keys; a list of one form for all items; `object`,
+#: anything; or one of the classes above.
 Form = Any
 
 #: How the types of a form are called in errors.
-_CALLED = {str: "a text", bool: "true or false", int: "a whole number", float: "a number"}
+_CALLED = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    ANY_NUMBER: "a number",
+}
 
 
 def _flaw(value: Any, form: Form, key: str) -> tuple[str, str] | None:
@@ -89,6 +97,15 @@ def _flaw(value: Any, form: Form, key: str) -> tuple[str, str] | None:
     else:
         sound = isinstance(value, form)
     return None if sound else (key, _CALLED[form])
+
+
+def flaw_of(content: Any, form: Form) -> str | None:
+    """Which key of a JSON value does not hold what it should, and what that is."""
+    flaw = _flaw(content, form, "")
+    if flaw is None:
+        return None
+    key, allowed = flaw
+    return f'key "{key}"; allowed: {allowed}' if key else f"allowed: {allowed}"
 
 
 def refusal(file: Path, what: str) -> OutputError:
@@ -127,10 +144,9 @@ def read_keys(file: Path, form: Form) -> Any:
     """
     with _missing_or_damaged(file):
         content = read_json(file)
-    flaw = _flaw(content, form, "")
+    flaw = flaw_of(content, form)
     if flaw is not None:
-        key, allowed = flaw
-        raise refusal(file, f'key "{key}"; allowed: {allowed}' if key else f"allowed: {allowed}")
+        raise refusal(file, flaw)
     return content
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pyarrow.parquet as pq
@@ -417,6 +418,62 @@ def test_an_error_says_which_point_and_keeps_the_others(file: Path, tmp_path: Pa
             run_sweep(sweep, tmp_path / "out")
         finally:
             held.close()
+
+
+def test_a_store_that_was_changed_is_refused(file: Path, tmp_path: Path) -> None:
+    """With its line, and nothing of it is lost. Lines without a checksum, as they were before there
+    was one, are checked for what the study measures."""
+    sweep = Sweep(StudyFile.from_file(file))
+    out = tmp_path / "out"
+    whole = run_sweep(sweep, out)
+    store = out / STORE_FILE
+    lines = store.read_bytes().splitlines(keepends=True)
+    second = json.loads(lines[1])
+    measure = next(iter(second["record"]["values"]))
+
+    def changed_to(**parts: Any) -> bytes:
+        return json.dumps({**second, **parts}).encode() + b"\n"
+
+    def without_checksum(record: Any) -> bytes:
+        plain = {key: value for key, value in second.items() if key != "checksum"}
+        return json.dumps({**plain, "record": record}).encode() + b"\n"
+
+    record = second["record"]
+    renamed = {"renamed" if key == measure else key: v for key, v in record["values"].items()}
+    for line, message in (
+        (changed_to(name="another"), "its checksum is another one"),
+        (changed_to(record={**record, "cpu_s": 1e9}), "its checksum is another one"),
+        (changed_to(record={**record, "values": renamed}), "its checksum is another one"),
+        (b"not JSON\n", "it is no JSON"),
+        (b"[]\n", "allowed: an object"),
+        (b'{"name": "x", "record": {}}\n', 'key "fingerprint"; allowed: this key'),
+        (
+            without_checksum({**record, "values": renamed}),
+            f'key "values.{measure}"; allowed: this key',
+        ),
+        (
+            without_checksum({**record, "values": {**record["values"], measure: "x"}}),
+            f'key "values.{measure}"; allowed: a number',
+        ),
+        (without_checksum({}), 'key "values"; allowed: this key'),
+    ):
+        found = lines[0] + line + b"".join(lines[2:])
+        store.write_bytes(found)
+        for ask in (
+            lambda: run_sweep(sweep, out),
+            lambda: estimate(sweep.points, out),
+        ):
+            with pytest.raises(OutputError, match=r"line 2: not as it was written") as error:
+                ask()
+            assert message in str(error.value), line
+        assert store.read_bytes() == found
+    # One of before there was a checksum, as it was written.
+    store.write_bytes(lines[0] + without_checksum(record) + b"".join(lines[2:]))
+    assert run_sweep(sweep, out).equals(whole)
+    # What the message advises.
+    store.write_bytes(lines[0] + b"".join(lines[2:]))
+    again = run_sweep(sweep, out, executor=LocalExecutor(1))
+    assert again.drop_columns(["version"]).equals(whole.drop_columns(["version"]))
 
 
 def test_command_line(file: Path, tmp_path: Path) -> None:

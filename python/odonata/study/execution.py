@@ -24,6 +24,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.simulate import Progress
 from odonata.simulate import run as simulate
+from odonata.stored import Form, Maybe, flaw_of
 from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
@@ -110,18 +111,22 @@ class Store:
     simulated with it.
 
     A line is written whole and synchronised before the next simulation counts as done; one that a
-    kill cut off is ignored when the file is read again. Only one process at a time may hold a
-    store; the system releases it however that process ends.
+    kill cut off, the last, is ignored when the file is read again. Any other that is not as it was
+    written is refused: it ends with a checksum, which lines of before there was one lack. Only one
+    process at a time may hold a store; the system releases it however that process ends.
 
     Args:
         file: May not exist yet.
 
     Raises:
-        OutputError: If it cannot be read or written, or another process holds it.
+        OutputError: If it cannot be read or written, holds what was not written so, or another
+            process holds it.
     """
 
     def __init__(self, file: Path) -> None:
         self._path = file
+        #: By fingerprint, the line of each record that was read.
+        self._lines: dict[str, int] = {}
         self._known: dict[str, Record] = {}
         #: By name, the last line of a point without its record.
         self._named: dict[str, dict[str, Any]] = {}
@@ -133,20 +138,53 @@ class Store:
             self._file = FileIO(number, "a+b")
             _hold(self._file, file)
             self._file.seek(0)
-            for line in self._file.readall().splitlines(keepends=True):
+            for number, line in enumerate(self._file.readall().splitlines(keepends=True), 1):
                 if not line.endswith(b"\n"):
                     break
-                try:
-                    entry = json.loads(line)
-                    self._known[entry["fingerprint"]] = entry.pop("record")
-                    self._named[entry["name"]] = entry
-                except (ValueError, KeyError, TypeError):
-                    break
+                self._read(line, number)
                 whole += len(line)
             self._file.truncate(whole)
             self._length = whole
         except OSError as error:
             raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
+        except OutputError:
+            self._file.close()
+            raise
+
+    def _read(self, line: bytes, number: int) -> None:
+        try:
+            entry = json.loads(line)
+            flaw = flaw_of(entry, _ENTRY)
+        except (ValueError, RecursionError) as error:
+            raise self._refusal(number, f"it is no JSON ({error})") from None
+        if flaw is not None:
+            raise self._refusal(number, flaw)
+        if "checksum" in entry and entry.pop("checksum") != _checksum(entry):
+            raise self._refusal(number, "its checksum is another one")
+        self._known[entry["fingerprint"]] = entry.pop("record")
+        self._lines[entry["fingerprint"]] = number
+        self._named[entry["name"]] = entry
+
+    def _refusal(self, line: int, what: str) -> OutputError:
+        return OutputError(
+            f"{self._path}: line {line}: not as it was written: {what}. Remove the line, and its "
+            "point is simulated again"
+        )
+
+    def check(self, point: Named, form: Form) -> None:
+        """Refuses the record of a point, if there is one, that does not hold what it should.
+
+        Args:
+            point: Which.
+            form: As of :func:`odonata.stored.read_keys`.
+
+        Raises:
+            OutputError: If it does not; tells the line and the key.
+        """
+        key = point.fingerprint()
+        flaw = flaw_of(self._known[key], form) if key in self._known else None
+        if flaw is not None:
+            raise self._refusal(self._lines.get(key, 0), f"point {point.name}: {flaw}")
 
     def get(self, point: Named) -> Record | None:
         """The record of a point, if it is done."""
@@ -172,7 +210,7 @@ class Store:
             "files": {file.key: file.contents() for file in named_files(point.scenario)},
             "record": record,
         }
-        line = json.dumps(entry)
+        line = json.dumps({**entry, "checksum": _checksum(entry)})
         try:
             rest = memoryview((line + "\n").encode())
             while rest:
@@ -222,6 +260,15 @@ class Store:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+
+#: What a line holds; the rest came later.
+_ENTRY = {"name": str, "fingerprint": str, "record": {}, "checksum": Maybe(str)}
+
+
+def _checksum(entry: Mapping[str, Any]) -> str:
+    """SHA-256 of a line as it is read back."""
+    return hashlib.sha256(json.dumps(json.loads(json.dumps(entry))).encode()).hexdigest()
 
 
 def _hold(opened: FileIO, file: Path) -> None:

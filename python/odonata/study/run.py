@@ -18,11 +18,13 @@ from odonata import _engine
 from odonata.errors import OutputError
 from odonata.output import Claim, warn, write_file
 from odonata.plug_ins import registered_functions
+from odonata.stored import ANY_NUMBER, Maybe, OrNull
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
 from odonata.study.execution import STORE_FILE, Record, Store
 from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
 from odonata.study.local import LocalExecutor
+from odonata.study.measures import Measure
 from odonata.study.sweep import Sweep, SweepPoint
 from odonata.study.task import Executor, Outcome, Task, TaskError
 
@@ -85,7 +87,7 @@ def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
     records: list[Record | None] = [None] * len(points)
     outdated: list[str] = []
     if (directory / STORE_FILE).exists():
-        store = Store(directory / STORE_FILE)
+        store = _opened(directory, points)
         records = [store.get(point) for point in points]
         outdated = store.outdated(points)
         store.close()
@@ -101,6 +103,26 @@ def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
         unknown=sum(point.packet_hops is None for point in points),
         outdated=outdated,
     )
+
+
+def _opened(directory: Path, points: Sequence[SweepPoint]) -> Store:
+    """The store of a study, whose records hold what is measured at its points.
+
+    Raises:
+        OutputError: If it cannot be read, or one does not; tells its line.
+    """
+    store = Store(directory / STORE_FILE)
+    try:
+        measures = points[0].measures if points else ()
+        columns = [Measure.model_validate(one).column_name for one in measures]
+        values = dict.fromkeys(columns, OrNull(ANY_NUMBER))
+        form = {"values": values, "cpu_s": float, "version": str, "saturated": Maybe([str])}
+        for point in points:
+            store.check(point, form)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
 
 def _rate(spent: Sequence[tuple[float, float]]) -> float | None:
@@ -161,7 +183,7 @@ def _run_sweep(
     seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None,
     notice: Callable[[str], object],
 ) -> pa.Table:
-    store = Store(claim.directory / STORE_FILE)
+    store = _opened(claim.directory, sweep.points)
     try:
         for sentence in store.outdated(wanted):
             notice(sentence)
