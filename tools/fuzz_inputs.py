@@ -96,7 +96,7 @@ def _wiring() -> str:
     return "".join(f"{a} {kind} -> {b}\n" for a, kind, b in both)
 
 
-#: Of 8 ranks, as bytes of all pairs and of some.
+#: Matrices of 8 ranks, as bytes of all pairs and of some.
 _DENSE = "".join(" ".join(str(abs(a - b) * 512) for b in range(8)) + "\n" for a in range(8))
 _PAIRS = "src,dst,bytes\n" + "".join(f"{a},{(a + 1) % 8},{1000 + a}\n" for a in range(8))
 _NETWORK = '[network]\nfamily = "dragonfly"\np = 2\na = 4\nh = 2\n'

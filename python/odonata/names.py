@@ -62,7 +62,7 @@ CIRCUITS: abc.Mapping[str, str] = {
 Steering = Literal["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"]
 STEERING: abc.Mapping[str, str] = {
     "uniform": "As many between every two groups, give or take one.",
-    "min-max": "So that the busiest circuit has least to carry.",
+    "min-max": "The busiest circuit has least to carry.",
     "matching": "Assignments of greatest weight, one after the other.",
     "min-cost-flow": "Assignments of greatest weight, all of them together.",
     "birkhoff": "By a Birkhoff–von Neumann decomposition of the demand.",
@@ -81,7 +81,7 @@ UPLINK_CIRCUITS: abc.Mapping[str, str] = {
 UplinkSteering = Literal["matching", "min-max", "birkhoff"]
 UPLINK_STEERING: abc.Mapping[str, str] = {
     "matching": "Algorithm 1 of Michelogiannakis et al. 2019: assignments of greatest weight, one switch after the other.",
-    "min-max": "So that the busiest uplink has least to carry.",
+    "min-max": "The busiest uplink has least to carry.",
     "birkhoff": "By a Birkhoff–von Neumann decomposition of the traffic.",
 }
 

@@ -80,7 +80,7 @@ class PlugIn:
 
         Args:
             given: The list.
-            most: So many items, at most.
+            most: Largest number of items.
             allowed: What the list should be, for people.
 
         Raises:

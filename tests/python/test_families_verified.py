@@ -13,7 +13,7 @@ from odonata import Scenario
 JOB = {"nodes": 1, "motif": {"kind": "halo3d", "message": "1 kB"}}
 #: What goes over any network whose routers are connected.
 ANY = ["shortest-path", "up-down", "dfsssp"]
-#: And detours, whose two parts are the paths of the family.
+#: Algorithms with detours, whose two parts are the paths of the family.
 DETOURS = [*ANY, "minimal", "valiant", "ugal-l", "ugal-g"]
 
 

@@ -35,7 +35,7 @@ def test_nothing_crashes(cases: fuzz.Cases) -> None:
 
 
 def test_changed_inputs_crash_nothing(tmp_path: Path) -> None:
-    """Those that nothing is changed in are accepted: what is tried is beyond the first check."""
+    """Unchanged inputs are accepted: what is tried is beyond the first check."""
     made = tmp_path / "made"
     made.mkdir()
     inputs = {**fuzz_inputs.seeds(), "results": fuzz_inputs.results(made)}

@@ -1,4 +1,4 @@
-"""Comments are sentences with a subject: none begins with "Of", "Those", "That of" or "As of".
+"""Comments are sentences with a subject: none begins with "Of", "Those", "And" or the like.
 
 Such a beginning has its subject in the name of what it documents, or nowhere, so that it has to be
 read twice. docs/architecture.md lists the words that were replaced by the field's own.
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Where sources of the product lie, by the form of their doc comments.
 PLACES = {
     "rs": (r"^\s*//[/!] ", ["crates"]),
-    "py": (r'^\s*(?:r?"""|#:? )', ["python", "tests", "tools"]),
+    "py": (r'^\s*(?:r?"""|#: )', ["python", "tests", "tools"]),
 }
 #: Rust whose engine is being rewritten file by file.
 LATER = ("crates/sim/", "crates/odonata/src/spec/", "crates/odonata/src/routing")
@@ -21,7 +21,9 @@ LATER = ("crates/sim/", "crates/odonata/src/spec/", "crates/odonata/src/routing"
 
 def found(text: str, mark: str) -> list[str]:
     """The doc comments of a file that begin without a subject."""
-    return re.findall(rf"{mark}(?:Of|Those|That of|As of)\b.*", text, flags=re.M)
+    return re.findall(
+        rf"{mark}(?:Of|Those|That of|As of|And|So (?:that|many|long))\b.*", text, flags=re.M
+    )
 
 
 def test_no_comment_begins_without_a_subject() -> None:

@@ -286,7 +286,7 @@ impl Notes {
         most: Some(3.6e15),
         ..Self::NONE
     };
-    /// Not nothing.
+    /// A number above zero.
     pub const POSITIVE: Self = Self {
         least: Some(1.0),
         ..Self::NONE

@@ -17,7 +17,7 @@ struct Machine {
     family: &'static str,
     nodes: u32,
     network: fn() -> Family,
-    /// So that a run takes some seconds.
+    /// Simulated time with which a run takes some seconds.
     duration_ps: u64,
 }
 

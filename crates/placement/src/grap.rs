@@ -102,7 +102,7 @@ pub enum GrapRefusal {
         /// Groups without a large job.
         candidates: u32,
     },
-    /// Not even an idle machine could hold the job as it asks.
+    /// Even an idle machine could not hold the job as it asks.
     #[error("the job can never be placed: {0}")]
     Never(String),
 }

@@ -78,7 +78,7 @@ pub enum Refusal {
     /// The job asks for nothing.
     #[error("the job asks for 0 nodes; it needs at least 1")]
     NoNodes,
-    /// Not even an idle machine could hold the job.
+    /// Even an idle machine could not hold the job.
     #[error("the job asks for {asked} nodes, but the machine has {machine}")]
     LargerThanMachine {
         /// Nodes asked for.

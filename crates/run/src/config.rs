@@ -102,7 +102,7 @@ pub enum CreditUse {
     Link,
     /// When it starts through the crossbar.
     ///
-    /// So that output buffers only hold packets that can leave.
+    /// Output buffers then only hold packets that can leave.
     Crossbar,
 }
 

@@ -20,7 +20,7 @@ pub enum Strategy {
     /// A smaller dragonfly.
     #[default]
     Uniform,
-    /// So that the busiest circuit has least to carry.
+    /// The busiest circuit has least to carry.
     ///
     /// As in Flexfly (Wen et al., SC
     /// 2016): numbers of circuits first, then a decomposition into matchings.

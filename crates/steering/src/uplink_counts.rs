@@ -24,7 +24,7 @@ struct Room {
     /// Uplinks that each pod has left, as a sender and as a receiver.
     out: Vec<u32>,
     into: Vec<u32>,
-    /// And from pod to pod, by the switches that both are on. Shape: pods × pods.
+    /// Uplinks left from pod to pod, by the switches that both are on. Shape: pods × pods.
     between: Vec<u32>,
 }
 

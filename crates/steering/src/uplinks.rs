@@ -34,7 +34,7 @@ pub enum UplinkSteering {
     /// By what the uplinks so far leave each pair: [`steer_uplinks`].
     #[default]
     Matching,
-    /// So that the busiest uplink has least to carry.
+    /// The busiest uplink has least to carry.
     ///
     /// As in Flexfly (Wen et al., SC 2016): numbers of uplinks first, then matchings.
     MinMax,

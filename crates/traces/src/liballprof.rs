@@ -121,7 +121,7 @@ pub struct LiballprofReader<R> {
 pub struct Moment {
     /// Whole microseconds on the rank's clock.
     pub microseconds: u64,
-    /// And picoseconds, below a million.
+    /// Picoseconds beyond these, below a million.
     pub picoseconds: u32,
 }
 

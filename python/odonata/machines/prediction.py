@@ -52,8 +52,8 @@ MESSAGES_PER_PAIR = {
 
 #: Calls of up to this many messages are simulated whole.
 MOST_WHOLE = 300_000
-#: So many messages of longer calls are simulated in the shorter of two simulations, twice as many
-#: in the other.
+#: Messages of longer calls that are simulated in the shorter of two simulations; twice as many in
+#: the other.
 SHORTENED = 60_000
 #: The same of messages that are under way at once, as flows that share links cost more the more
 #: there are.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MATRIX_TITLE = "Bytes from rank to rank"
 SIZES_TITLE = "Sizes of messages"
 MOST_JOBS = 4
-#: So many sizes of messages have a bar each.
+#: This many sizes of messages have a bar each.
 MOST_SIZES = 20
 #: Ranks are joined until the matrix has at most this many rows.
 MOST_ROWS = 512

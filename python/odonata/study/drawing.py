@@ -30,7 +30,7 @@ from odonata.study.file import Figure, StudyFile
 
 #: Letters that fit side by side below a panel.
 _WIDEST = 40
-#: And in one line above it.
+#: Letters that fit in one line above it.
 _TITLE_LENGTH = 38
 #: How strongly points beyond saturation are drawn.
 _PALE = 0.4

@@ -24,7 +24,7 @@ class Table:
 
     Attributes:
         path: Where they are from.
-        names: Theirs.
+        names: Names of the samples.
         usual: The one that is meant where none is named, if there is such a one.
     """
 

@@ -10,7 +10,7 @@ use crate::phases::Phase;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComputeRate {
-    /// So long in every iteration, whatever there is to compute, in picoseconds.
+    /// Time of every iteration, whatever there is to compute, in picoseconds.
     ComputePs(u64),
     /// Floating-point operations per second.
     FlopPerS(f64),

@@ -109,7 +109,7 @@ impl Skeleton for Sweep3d {
     }
 }
 
-/// So that a tag can hold octant and block.
+/// As many as leave room for the octant in a tag.
 const MOST_BLOCKS: u32 = 1 << 13;
 
 /// The planes that are worked on at a time.

@@ -212,7 +212,7 @@ impl Skeleton for Training {
     }
 }
 
-/// So that a tag can hold micro-batch and direction.
+/// As many as leave room for the direction in a tag.
 const MOST_MICRO_BATCHES: u32 = 1 << 15;
 
 /// One training step. Its cursor counts ways of micro-batches through the stage as

@@ -57,8 +57,7 @@ pub enum Receives {
     Ahead,
     /// The receive of each step just before the step's send.
     ///
-    /// So that a message that asks first
-    /// waits until its receiver has got that far.
+    /// A message that asks first waits until its receiver has got that far.
     InTurn,
 }
 
@@ -74,7 +73,7 @@ pub struct Outstanding {
 }
 
 impl From<u32> for Outstanding {
-    /// So many steps, their sends and receives all at once.
+    /// A window of this many steps, their sends and receives all at once.
     fn from(window: u32) -> Self {
         Self {
             window,

@@ -27,7 +27,7 @@ const NAMES: usize = 12;
 /// Where a region of interest starts or ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Border {
-    /// So long after the trace's start: calls that begin from then on, or before.
+    /// Time after the trace's start: calls that begin from then on, or before.
     Time(Picoseconds),
     /// Where a rank enters a function, if it is the start, or leaves it, if it is the
     /// end: a region of the program that the trace knows, or a function of MPI.

@@ -68,7 +68,7 @@ impl Default for QAdaptiveOptions {
 pub enum HopTime {
     /// When the packet's head has come.
     ///
-    /// And the router has decided about it.
+    /// The router has then decided about it.
     Head,
     /// When its tail has come.
     ///

@@ -125,7 +125,7 @@ pub enum AttachedNodes {
     AsInFile,
     /// The nodes of the file, or this many on each router if it attaches none.
     Otherwise(u32),
-    /// So many on each router; the file must attach none.
+    /// This many on each router; the file must attach none.
     Each(u32),
 }
 

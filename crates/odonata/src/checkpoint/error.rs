@@ -35,7 +35,7 @@ pub enum CheckpointError {
         /// The one that can be read.
         own: u32,
     },
-    /// Not all of it is there.
+    /// A part of it is missing.
     #[error(
         "{}: {found} bytes where the checkpoint has {expected}: the file was cut off or added to. \
          Use a whole copy, or start the run afresh", .file.display()

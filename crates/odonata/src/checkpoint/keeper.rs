@@ -13,7 +13,7 @@ use crate::steady::{Findings, SteadyState};
 
 /// Writes checkpoints, and passes everything on to another observer.
 pub(crate) struct Keeper<'a, 'o> {
-    /// And through it the observer of the run.
+    /// The observer of steady state, and through it that of the run.
     inner: &'a mut SteadyState<'o>,
     tell: &'a mut dyn FnMut(&Event),
     checkpoints: &'a Checkpoints,

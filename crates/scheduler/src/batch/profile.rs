@@ -337,7 +337,7 @@ impl Profile {
         self.widen(behind, free);
     }
 
-    /// So many nodes are free at an edge, perhaps more than were.
+    /// Sets how many nodes are free at an edge, perhaps more than were.
     fn widen(&mut self, edge: Edge, free: i64) {
         self.overtaken |= free < 0;
         let block = self.side(edge).block as usize;

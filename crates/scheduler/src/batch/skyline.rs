@@ -73,7 +73,7 @@ pub(super) struct Skyline {
 }
 
 impl Skyline {
-    /// So many nodes are free from `from` on.
+    /// The skyline of `free` nodes from `from` on.
     pub fn new(from: Moment, free: i64) -> Self {
         Self {
             blocks: vec![Block::new(vec![from], vec![free])],

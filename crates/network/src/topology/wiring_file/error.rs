@@ -16,7 +16,7 @@ pub enum WiringFileError {
         /// What it should look like.
         expected: String,
     },
-    /// Not well-formed XML.
+    /// The file is no well-formed XML.
     #[error(
         "line {line}: this is no well-formed XML: {message}; if it is the end of the file, the file is truncated"
     )]

@@ -42,7 +42,7 @@ pub(super) const GREEN: DeclaredLink = DeclaredLink::new(
     UsualLink::Short,
     "Within a row of a group (backplane of a chassis).",
 );
-/// And of their columns.
+/// Class of the links within the columns of Cray XC groups.
 pub(super) const BLACK: DeclaredLink = DeclaredLink::new(
     "black",
     UsualLink::Short,

@@ -237,7 +237,7 @@ proptest! {
     }
 }
 
-/// So many jobs at once that promises and free nodes fill several blocks, and gaps have many
+/// As many jobs at once as it takes that promises and free nodes fill several blocks, and gaps have many
 /// steps; a few of them are wide and most are narrow, as in logs.
 fn long_queue(nodes: u32) -> impl Strategy<Value = Vec<Line>> {
     let width = prop_oneof![8 => 1..=4u32, 4 => 1..=nodes / 4, 1 => 1..=nodes];
