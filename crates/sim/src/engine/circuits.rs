@@ -279,7 +279,7 @@ impl<'c> Circuits<'c> {
         for &port in &silent {
             let partition = partition_of(partitions, shared, port);
             let (local, router) = partition.place_of(port);
-            let state = &mut partition.ports[local];
+            let state = &mut partition.ports.all[local];
             self.state.silent.push((port, state.free_at));
             if state.stalled_since != NEVER {
                 state.end_stall(at, partition.warmup);
@@ -290,7 +290,7 @@ impl<'c> Circuits<'c> {
         }
         for (&port, (router, slots)) in silent.iter().zip(waiting) {
             let partition = partition_of(partitions, shared, port);
-            let tables = partition.routing.clone();
+            let tables = partition.routing.tables.clone();
             for slot in slots {
                 tables.get().route_again(partition, router, slot, at);
             }
@@ -312,7 +312,7 @@ impl<'c> Circuits<'c> {
         let empty = self.state.silent.iter().all(|&(port, _)| {
             let partition = partition_of(partitions, shared, port);
             let (local, _) = partition.place_of(port);
-            partition.ports[local].downstream == 0
+            partition.ports.all[local].downstream == 0
         });
         let since = self.state.log.last().map_or(at, |entry| entry.decided.0);
         change.look = next_look(shared, since.min(at), at);
@@ -330,7 +330,7 @@ impl<'c> Circuits<'c> {
         for &(port, _) in &self.state.silent {
             let partition = partition_of(partitions, shared, port);
             let (local, _) = partition.place_of(port);
-            partition.ports[local].free_at = change.look;
+            partition.ports.all[local].free_at = change.look;
         }
     }
 
@@ -363,7 +363,7 @@ impl<'c> Circuits<'c> {
             let first = shared.topology.first_port[to.index()];
             let partition = partition_of(partitions, shared, sender.0);
             let (local, _) = partition.place_of(sender.0);
-            let port = &mut partition.ports[local];
+            let port = &mut partition.ports.all[local];
             (port.peer_router, port.peer_port) = (to.0, receiver - first);
         }
     }
@@ -371,10 +371,10 @@ impl<'c> Circuits<'c> {
     /// Tells partitions which of their ports send nothing, and when their last packets had left.
     fn silence<P: Probe>(&self, partitions: &mut [Box<Partition<'_, P>>]) {
         for partition in partitions {
-            let own = partition.base_port..partition.base_port + partition.router_ports as u32;
+            let own = partition.base_port..partition.base_port + partition.ports.of_routers as u32;
             let silent = self.state.silent.iter();
             let silent = silent.filter(|(port, _)| own.contains(port));
-            partition.silent = silent
+            partition.ports.silent = silent
                 .map(|&(port, time)| (port - own.start, time))
                 .collect();
         }
@@ -382,7 +382,7 @@ impl<'c> Circuits<'c> {
 
     /// Tells the control what nodes have sent since the last call.
     fn count<P: Probe>(&mut self, shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) {
-        for source in partitions.iter().flat_map(|p| p.sources.iter()) {
+        for source in partitions.iter().flat_map(|p| p.interfaces.sources.iter()) {
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {
                 continue;
@@ -402,7 +402,7 @@ impl<'c> Circuits<'c> {
             }
             *counted = source.next_message;
         }
-        for rank in partitions.iter().flat_map(|p| &p.ranks) {
+        for rank in partitions.iter().flat_map(|p| &p.ranks.all) {
             let plan = &shared.jobs[rank.job as usize];
             for (to, traffic) in rank.traffic() {
                 let pair = (rank.job, rank.rank, to.0);
@@ -433,7 +433,7 @@ fn next_look(shared: &Shared<'_>, since: u64, at: u64) -> u64 {
 
 fn set_tables<'a, P: Probe>(partitions: &mut [Box<Partition<'a, P>>], tables: Tables<'a, P>) {
     for partition in partitions {
-        partition.routing = tables.clone();
+        partition.routing.tables = tables.clone();
     }
 }
 
@@ -455,7 +455,7 @@ fn running<P: Probe>(
     at: u64,
 ) -> Vec<bool> {
     let mut unfinished = vec![false; shared.jobs.len()];
-    for rank in partitions.iter().flat_map(|p| &p.ranks) {
+    for rank in partitions.iter().flat_map(|p| &p.ranks.all) {
         unfinished[rank.job as usize] |= !rank.is_finished();
     }
     let jobs = shared.jobs.iter().enumerate();
@@ -464,7 +464,7 @@ fn running<P: Probe>(
             JobLoad::Closed(_) => unfinished[job],
             JobLoad::Open(source) if source.times().is_none() => true,
             JobLoad::Open(_) => {
-                let shares = partitions.iter().map(|p| &p.jobs[job]);
+                let shares = partitions.iter().map(|p| &p.accounts.jobs[job]);
                 let left = shares.fold(0u64, |sum, share| {
                     sum.wrapping_add(share.messages_to_come)
                         .wrapping_sub(share.messages_delivered)
@@ -488,8 +488,8 @@ impl<P: Probe> Partition<'_, P> {
     /// Takes all packets out of the queues of a port behind an ideal crossbar, channel by channel.
     fn empty_queues(&mut self, port: usize) -> Vec<u32> {
         let mut slots = Vec::new();
-        for index in port << self.channel_shift..(port + 1) << self.channel_shift {
-            let channel = &mut self.channels[index];
+        for index in port << self.ports.grid.shift..(port + 1) << self.ports.grid.shift {
+            let channel = &mut self.ports.channels[index];
             let mut slot = std::mem::replace(&mut channel.head, NIL);
             channel.tail = NIL;
             while slot != NIL {
@@ -497,12 +497,12 @@ impl<P: Probe> Partition<'_, P> {
                 let packet = &self.packets.hot[slot as usize];
                 let room = packet.size.max(self.least_room);
                 slot = packet.next;
-                if let Some(promised) = self.promised.get_mut(index) {
+                if let Some(promised) = self.ports.promised.get_mut(index) {
                     *promised -= room;
                 }
             }
         }
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         (state.queued, state.waiting) = (0, 0);
         slots
     }
@@ -523,7 +523,7 @@ impl<P: Probe> Partition<'_, P> {
         let number = u32::from(self.packets.hot[slot as usize].out_port);
         let port = first.start - self.base_port as usize + number as usize;
         self.enter_output_queue(port, slot);
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if !state.wake {
             state.wake = true;
             let time = state.free_at.max(now);
@@ -534,8 +534,9 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Bytes of the last packet of a port that its link has not sent at `now`.
     pub(super) fn unsent(&self, port: usize, now: u64) -> u64 {
-        let state = &self.ports[port];
+        let state = &self.ports.all[port];
         match self
+            .ports
             .silent
             .iter()
             .find(|&&(silent, _)| silent as usize == port)

@@ -158,12 +158,12 @@ fn find_blocked<P: Probe>(
         downstream,
         waiting: Vec::new(),
     };
-    for port in 0..partition.router_ports {
-        let class = &shared.classes[partition.ports[port].class as usize];
+    for port in 0..partition.ports.of_routers {
+        let class = &shared.classes[partition.ports.all[port].class as usize];
         for vc in 0..shared.vcs {
             if let Some(handover) = &partition.handover {
-                let index = (port << partition.channel_shift) + vc;
-                let credits = partition.channels[index].credits;
+                let index = partition.ports.grid.channel(port, vc);
+                let credits = partition.ports.channels[index].credits;
                 if handover.first(index) != NIL && !class.terminal {
                     let channel = (partition.base_port + port as u32, vc as u8);
                     blocked.push(new(channel, u64::from(class.buffer - credits)));
@@ -175,7 +175,7 @@ fn find_blocked<P: Probe>(
                 blocked.extend(wait.map(|(wait, lacking)| new(wait.channel, lacking)));
                 continue;
             }
-            let state = &partition.channels[(port << partition.channel_shift) + vc];
+            let state = &partition.ports.channels[partition.ports.grid.channel(port, vc)];
             if state.head != NIL
                 && !class.terminal
                 && partition.packets.hot[state.head as usize].size > state.credits
@@ -194,7 +194,7 @@ fn for_each_wait<P: Probe>(
     partition: &Partition<'_, P>,
     mut tell: impl FnMut(Wait),
 ) {
-    for port in 0..partition.router_ports {
+    for port in 0..partition.ports.of_routers {
         for vc in 0..shared.vcs {
             if partition.crossbar.is_some() {
                 if let Some((wait, _)) = wait_in_fifo(shared, partition, port, vc) {
@@ -202,11 +202,11 @@ fn for_each_wait<P: Probe>(
                 }
                 continue;
             }
-            let index = (port << partition.channel_shift) + vc;
+            let index = partition.ports.grid.channel(port, vc);
             // What has passed to an output queue leaves; what has not holds its buffer.
             let mut slot = match &partition.handover {
                 Some(handover) => handover.first(index),
-                None => partition.channels[index].head,
+                None => partition.ports.channels[index].head,
             };
             while slot != NIL {
                 let packet = partition.packets.hot[slot as usize];
@@ -266,9 +266,11 @@ fn wait_in_fifo<P: Probe>(
         .router_of_port(PortId(partition.base_port + port as u32));
     let output = shared.topology.first_port[router.index()] + u32::from(packet.out_port);
     let local = (output - partition.base_port) as usize;
-    let channel =
-        &partition.channels[(local << partition.channel_shift) + usize::from(packet.out_vc)];
-    let class = &shared.classes[partition.ports[local].class as usize];
+    let channel = &partition.ports.channels[partition
+        .ports
+        .grid
+        .channel(local, usize::from(packet.out_vc))];
+    let class = &shared.classes[partition.ports.all[local].class as usize];
     let waits = if partition.credits_at_crossbar {
         !class.terminal && packet.size > channel.credits
     } else {

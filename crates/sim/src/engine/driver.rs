@@ -305,7 +305,7 @@ impl<'s> Exchange<'s> {
                 .jobs
                 .iter()
                 .any(|job| matches!(&job.load, JobLoad::Open(source) if source.times().is_none()));
-        let between = lookahead(shared, &partitions[0].bounds);
+        let between = lookahead(shared, &partitions[0].neighbours.bounds);
         let pause = pause.map_or(NEVER, |at| {
             at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
         });
@@ -317,7 +317,7 @@ impl<'s> Exchange<'s> {
             wish: AtomicU8::new(Wish::Continue as u8),
             decided: AtomicU8::new(Wish::Continue as u8),
             step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-            boundary: (partitions[0].routing.get().needs_snapshot() || background)
+            boundary: (partitions[0].routing.tables.get().needs_snapshot() || background)
                 .then_some(boundary(shared)),
             pause,
             background,
@@ -407,7 +407,7 @@ impl<'s> Exchange<'s> {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
-        let tables = partition.routing.clone();
+        let tables = partition.routing.tables.clone();
         let routing = tables.get();
         let mut events = GroupedEvents::default();
         loop {
@@ -470,7 +470,7 @@ impl<'s> Exchange<'s> {
                 routing.simulate(partition, window, &mut events);
             }
             if threads > 1 {
-                for (to, sent) in partition.outbox.iter_mut().enumerate() {
+                for (to, sent) in partition.neighbours.mail.iter_mut().enumerate() {
                     if !sent.is_empty() {
                         let mut mail = lock(&self.mail[to * threads + index]);
                         std::mem::swap(&mut *mail, sent);
@@ -496,11 +496,11 @@ impl<'s> Exchange<'s> {
         let next = partition
             .next_window()
             .map_or(NEVER, |window| window << self.shared.window_shift());
-        let failed = partition.failure.is_some();
+        let failed = partition.ranks.failure.is_some();
         // Messages of open-loop jobs with an end wait for nobody: they count as stimuli.
         let pending = partition.pending();
-        let to_come = pending.wrapping_sub(partition.unfinished);
-        let stimuli = (partition.stimuli as u64).wrapping_add(to_come);
+        let to_come = pending.wrapping_sub(partition.ranks.unfinished);
+        let stimuli = (partition.ranks.stimuli as u64).wrapping_add(to_come);
         bulletin.failed.store(failed, Ordering::Relaxed);
         for (cell, value) in [
             (&bulletin.next, next),
@@ -508,9 +508,9 @@ impl<'s> Exchange<'s> {
             (&bulletin.unfinished, pending),
             (&bulletin.stimuli, stimuli),
             (&bulletin.now, partition.now),
-            (&bulletin.packets, partition.packets_delivered),
-            (&bulletin.bytes, partition.delivered_bytes),
-            (&bulletin.hops, partition.packet_hops),
+            (&bulletin.packets, partition.accounts.packets_delivered),
+            (&bulletin.bytes, partition.accounts.delivered_bytes),
+            (&bulletin.hops, partition.accounts.packet_hops),
         ] {
             cell.store(value, Ordering::Relaxed);
         }

@@ -4,13 +4,15 @@ use std::ops::Range;
 
 use odonata_load::Context;
 use odonata_mpi::MessageKind;
+use odonata_run::KeyMap;
 use odonata_run::encoding::or_absent;
 use odonata_units::{Bytes, RankId};
 use serde::{Deserialize, Serialize};
 
 use super::packets::Contents;
 use super::port::NEVER;
-use super::queues::Queue;
+use super::queues::{Queue, Queues};
+use super::table::Table;
 
 /// A message that its node has not sent completely.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -67,7 +69,7 @@ pub(super) struct Interface {
     /// Messages to send.
     #[serde(skip)]
     pub outgoing: Queue,
-    /// Its open-loop sources in [`Partition::sources`].
+    /// Its open-loop sources in [`Interfaces::sources`].
     #[serde(skip)]
     pub sources: Range<u32>,
     /// Packets and messages sent so far.
@@ -128,4 +130,26 @@ pub(super) struct OpenSource {
     /// Number of the next message and when it is created.
     pub next_message: u32,
     pub next_time: u64,
+}
+
+/// A message of which only some packets have arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Incomplete {
+    /// Bytes that it still lacks.
+    pub missing: u64,
+    /// Node that it goes to.
+    pub destination: u32,
+}
+
+/// The interfaces of a partition, and what waits at them and arrives.
+pub(super) struct Interfaces {
+    pub all: Table<Interface>,
+    /// Messages that wait at interfaces.
+    pub waiting: Queues<OutMessage>,
+    pub sources: Table<OpenSource>,
+    /// Messages of more than one packet that are under way, by (source node, message).
+    pub incomplete: KeyMap<Incomplete>,
+    /// The message of which a node is sending a packet. Kept here because copies
+    /// of what has just been written stall the processor.
+    pub outgoing: OutMessage,
 }

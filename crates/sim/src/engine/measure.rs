@@ -1,10 +1,14 @@
 //! What a partition collects about each job.
 
 use odonata_run::memory::filled;
-use odonata_run::{Histogram, JobLoad, JobOutcome, JobPlan, RankTimes};
+use odonata_run::{
+    Histogram, JobLoad, JobOutcome, JobPlan, MessageRecord, RankTimes, TimelineCollector,
+};
 use serde::{Deserialize, Serialize};
 
 use odonata_units::Picoseconds;
+
+use super::shared::Shared;
 
 /// One partition's share of a [`JobOutcome`]. Alone in its cache lines, as it is
 /// written for every message.
@@ -38,6 +42,47 @@ pub(super) struct JobCollector {
     pub has_end: bool,
     /// Ranks of this partition that have not finished.
     pub unfinished: u64,
+}
+
+/// What a partition has counted and recorded.
+pub(super) struct Accounts {
+    pub jobs: Vec<JobCollector>,
+    pub timeline: TimelineCollector,
+    pub messages: Vec<MessageRecord>,
+    pub injected_bytes: u64,
+    pub delivered_bytes: u64,
+    /// Bytes of packets that have left their last router but arrive after the end.
+    pub leaving_bytes: u64,
+    /// Bytes of requests and grants created here less those delivered here. Only
+    /// the sum over all partitions has a meaning.
+    pub control_bytes: i64,
+    /// Bytes of messages within a node that are under way. Only the sum over all
+    /// partitions has a meaning.
+    pub loopback_bytes: i64,
+    pub packets_delivered: u64,
+    pub packet_hops: u64,
+    pub events: u64,
+}
+
+impl Accounts {
+    pub fn new(shared: &Shared<'_>) -> Self {
+        Self {
+            jobs: shared.jobs.iter().map(JobCollector::new).collect(),
+            timeline: TimelineCollector::new(
+                shared.jobs.len().max(1),
+                shared.measurement.timeline_bin,
+            ),
+            messages: Vec::new(),
+            injected_bytes: 0,
+            delivered_bytes: 0,
+            leaving_bytes: 0,
+            control_bytes: 0,
+            loopback_bytes: 0,
+            packets_delivered: 0,
+            packet_hops: 0,
+            events: 0,
+        }
+    }
 }
 
 impl JobCollector {

@@ -358,7 +358,7 @@ fn simulate_within<P: Probe>(
                 let measure = Cell::new(false);
                 let (jobs, timeline, save) = (
                     || job_outcomes(&shared, &partitions, at.0),
-                    || TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+                    || TimelineCollector::merge(partitions.iter().map(|p| &p.accounts.timeline)),
                     |out: &mut dyn Write| {
                         let circuits = circuits.as_ref().map(Circuits::saved);
                         checkpoint::save(&shared, &partitions, at.0, measure.get(), circuits, out)
@@ -426,7 +426,7 @@ fn job_outcomes<P: Probe>(
     };
     let of_job = |plan| (ranks_of(plan), 0, u32::MAX);
     let mut of_jobs: Vec<_> = shared.jobs.iter().map(of_job).collect();
-    for rank in partitions.iter().flat_map(|p| &p.ranks) {
+    for rank in partitions.iter().flat_map(|p| &p.ranks.all) {
         let (ranks, unreceived, iterations) = &mut of_jobs[rank.job as usize];
         ranks[rank.rank as usize] = rank.times(now);
         *unreceived += rank.unreceived();
@@ -435,7 +435,7 @@ fn job_outcomes<P: Probe>(
     let plans = shared.jobs.iter().enumerate().zip(of_jobs);
     plans
         .map(|((job, plan), (ranks, unreceived, iterations))| {
-            let shares = partitions.iter().map(|p| &p.jobs[job]);
+            let shares = partitions.iter().map(|p| &p.accounts.jobs[job]);
             JobCollector::outcome(plan, shares, ranks, iterations, unreceived, now)
         })
         .collect()
@@ -443,7 +443,7 @@ fn job_outcomes<P: Probe>(
 
 /// Why the first rank whose program could not go on could not.
 fn failure<P: Probe>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) -> SimError {
-    let failures = partitions.iter().filter_map(|p| p.failure.as_ref());
+    let failures = partitions.iter().filter_map(|p| p.ranks.failure.as_ref());
     let (at, job, rank, reason) = failures.min().expect("a run that failed");
     SimError::Program {
         job: shared.jobs[*job as usize].name.clone(),
@@ -481,7 +481,7 @@ fn finish<P: Probe>(
     reconfigurations: Vec<Reconfiguration>,
 ) -> Result<Outcome, SimError> {
     if shared.ends_with_jobs {
-        odonata_mpi::unmatched(shared.jobs, partitions.iter().flat_map(|p| &p.ranks))?;
+        odonata_mpi::unmatched(shared.jobs, partitions.iter().flat_map(|p| &p.ranks.all))?;
     }
     let mut conservation = Conservation::default();
     // Requests and grants that have been created and are nowhere.
@@ -501,26 +501,27 @@ fn finish<P: Probe>(
     for partition in &mut partitions {
         conservation.backlog += partition.settle(end);
         conservation.created += partition
+            .accounts
             .jobs
             .iter()
             .map(|job| job.bytes_created)
             .sum::<u64>();
-        control += partition.control_bytes - partition.pending_control_bytes() as i64;
-        conservation.delivered += partition.delivered_bytes;
-        conservation.in_flight += partition.packets.live_bytes() + partition.leaving_bytes;
-        loopback_bytes += partition.loopback_bytes;
+        control += partition.accounts.control_bytes - partition.pending_control_bytes() as i64;
+        conservation.delivered += partition.accounts.delivered_bytes;
+        conservation.in_flight += partition.packets.live_bytes() + partition.accounts.leaving_bytes;
+        loopback_bytes += partition.accounts.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
-        for index in 0..partition.ports.len() {
+        for index in 0..partition.ports.all.len() {
             let outcome = link_outcome(shared, partition, index, end)?;
-            if index < partition.router_ports {
+            if index < partition.ports.of_routers {
                 ports[partition.base_port as usize + index] = outcome;
             } else {
-                let node = partition.interfaces[index - partition.router_ports].node;
+                let node = partition.interfaces.all[index - partition.ports.of_routers].node;
                 injection[node as usize] = outcome;
             }
         }
-        messages.append(&mut partition.messages);
-        for rank in &mut partition.ranks {
+        messages.append(&mut partition.accounts.messages);
+        for rank in &mut partition.ranks.all {
             rank_intervals.append(&mut rank.take_intervals());
             let (job, source) = (rank.job, RankId(rank.rank));
             traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
@@ -556,18 +557,18 @@ fn finish<P: Probe>(
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         conservation,
         reconfigurations,
-        packet_hops: sum(|p| p.packet_hops),
-        events: sum(|p| p.events),
+        packet_hops: sum(|p| p.accounts.packet_hops),
+        events: sum(|p| p.accounts.events),
         peak_packets: sum(|p| p.packets.peak() as u64),
         bytes_per_packet: Packets::bytes_per_packet() as u64,
         bytes_per_port: partitions[0].bytes_per_port() as u64,
-        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.accounts.timeline)),
     })
 }
 
 /// When the last job with an end was over.
 fn last_end<P: Probe>(partitions: &[Box<Partition<'_, P>>]) -> u64 {
-    let jobs = partitions.iter().flat_map(|p| &p.jobs);
+    let jobs = partitions.iter().flat_map(|p| &p.accounts.jobs);
     let ends = jobs.map(|job| match job.has_end {
         true => job.last_finish.max(job.last_delivery),
         false => job.last_finish,
@@ -586,7 +587,7 @@ fn link_outcome<P: Probe>(
     end: u64,
 ) -> Result<LinkOutcome, SimError> {
     let unsent = partition.unsent(index, end);
-    let port = &mut partition.ports[index];
+    let port = &mut partition.ports.all[index];
     if port.stalled_since != port::NEVER {
         port.end_stall(end, partition.warmup);
     }
@@ -622,13 +623,13 @@ fn in_time<P: Probe>(
     }
     let is_late = |job: usize, plan: &JobPlan| match &plan.load {
         JobLoad::Closed(_) => {
-            let ranks = partitions.iter().flat_map(|p| &p.ranks);
+            let ranks = partitions.iter().flat_map(|p| &p.ranks.all);
             ranks
                 .filter(|rank| rank.job as usize == job)
                 .any(|rank| !rank.is_finished())
         }
         JobLoad::Open(_) => {
-            let shares = partitions.iter().map(|p| &p.jobs[job]);
+            let shares = partitions.iter().map(|p| &p.accounts.jobs[job]);
             let to_come = shares
                 .filter(|share| share.has_end)
                 .fold(0u64, |sum, share| {

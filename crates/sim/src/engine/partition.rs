@@ -5,67 +5,39 @@ mod endpoint;
 mod forward;
 mod handover;
 mod lanes;
+mod mail;
 mod message_routes;
 mod view;
 mod window;
 
 use std::ops::Range;
 
-use odonata_mpi::{Failure, Matched, Rank};
+use odonata_mpi::Rank;
 use odonata_network::{Peer, Topology};
-use odonata_run::memory::{filled, prefetch, vec_in_huge_pages};
+use odonata_run::memory::{filled, vec_in_huge_pages};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
-    Sender, TimelineCollector,
+    Sender,
 };
 use odonata_units::{NodeId, PortId, RankId, RouterId};
 
-use super::calendar::{Calendar, Event, Kind, PackedEvent};
+use super::calendar::{Calendar, Event, Kind};
 use super::crossbar::BoundedCrossbar;
 use super::handover::Handover;
-use super::interface::{Interface, OpenSource, OutMessage};
-use super::measure::JobCollector;
-use super::message_routes::MessageRoutes;
-use super::packets::{Contents, NIL, PACKETS, Packet, Packets};
+use super::interface::{Interface, Interfaces, OpenSource, OutMessage};
+use super::measure::{Accounts, JobCollector};
+use super::packets::{NIL, PACKETS, Packets};
 use super::payload::timer_payload;
-use super::port::{NEVER, PORTS, Port, VirtualChannel};
+use super::port::{Grid, NEVER, PORTS, Port, Ports, VirtualChannel};
 use super::probe::{ACCOUNTS, LinkState, Probe};
 use super::queues::{Queues, WAITING};
-use super::routed::{Routed, Tables};
+use super::ranks::Ranks;
+use super::routed::{Routed, RoutingState, Snapshot, Tables};
 use super::shared::{Class, Shared};
 use super::table::Table;
+use window::Window;
 
-/// Events for the routers of another partition, which count in that partition.
-#[derive(Debug, Default)]
-pub(super) struct Mail {
-    /// And feedback.
-    credits: Vec<Event>,
-    /// Without payload: the slot is found where the packet arrives.
-    arrivals: Vec<Event>,
-    /// Shape: arrivals.
-    packets: Vec<Packet>,
-    /// Of the packets that are not bare, in the same order.
-    contents: Vec<Contents>,
-}
-
-impl Mail {
-    pub fn is_empty(&self) -> bool {
-        self.credits.is_empty() && self.arrivals.is_empty()
-    }
-}
-
-/// Occupancy of every port of the network at one moment, for algorithms that
-/// are allowed to see it. Shape: ports.
-pub(super) type Snapshot = [std::sync::atomic::AtomicU32];
-
-/// A message of which only some packets have arrived.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Incomplete {
-    /// Bytes that it still lacks.
-    pub missing: u64,
-    /// Node that it goes to.
-    pub destination: u32,
-}
+pub(super) use mail::{Mail, Neighbours};
 
 /// The state of a partition. Alone in its cache lines, and in the pairs of lines
 /// that a processor fetches together.
@@ -79,37 +51,14 @@ pub(super) struct Partition<'a, P: Probe> {
     pub warmup: u64,
     pub packet: u32,
     pub flit: Option<u32>,
-    /// log2 of the distance of a port's first virtual channel from the next port's in `channels`.
-    pub channel_shift: u32,
-    /// Whether the occupancy of ports has to be true at any moment.
-    reads_occupancy: bool,
+    /// See [`Shared::least_room`].
+    pub least_room: u32,
     /// Whether ports and interfaces are too many for a processor's second-level
     /// cache, so that it pays to load them ahead of time.
     exceeds_cache: bool,
-    pub routing: Tables<'a, P>,
-    /// Ports that send nothing, as their circuits change, and when their links had sent the
-    /// tails of their last packets.
-    pub silent: Vec<(u32, u64)>,
-    pub snapshot: &'a Snapshot,
-    /// First router and port, global numbers; and one past the last router.
-    pub base_router: u32,
-    pub end_router: u32,
-    pub base_port: u32,
-    /// Routers' ports, then one per interface.
-    pub ports: Table<Port>,
-    /// Number of router ports: where interfaces begin in `ports`.
-    pub router_ports: usize,
-    /// Shape: ports × virtual channels.
-    pub channels: Table<VirtualChannel>,
     /// Whether packets take credits before they enter output queues, where they
     /// so lack none.
     pub credits_at_crossbar: bool,
-    /// Bytes behind each channel that are promised to packets which have decided for it and have
-    /// not taken credits yet. Shape as of `channels`, or empty if the algorithm asks neither for
-    /// room nor for what is queued on a channel, and packets have no lanes to choose among.
-    pub promised: Vec<u32>,
-    /// Whether more follows from what is decided for a packet than where it waits.
-    keeps_decisions: bool,
     /// Whether packets of a router's own nodes wait behind those from other routers.
     transit_first: bool,
     /// `None` if the crossbars are ideal.
@@ -120,83 +69,27 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Whether a routed packet has to pass a crossbar of either sort before it waits for
     /// its link.
     pub staged: bool,
-    /// See [`Shared::least_room`].
-    pub least_room: u32,
-    /// What the routing algorithm keeps for every router, if it learns. Shape:
-    /// routers, or empty.
-    pub q_tables: Vec<Box<[f32]>>,
+    /// First router and port, global numbers; and one past the last router.
+    pub base_router: u32,
+    pub end_router: u32,
+    pub base_port: u32,
+    pub ports: Ports,
+    pub routing: RoutingState<'a, P>,
     pub packets: Packets,
     pub calendar: Calendar,
-    pub interfaces: Table<Interface>,
-    /// Messages that wait at interfaces.
-    pub waiting: Queues<OutMessage>,
-    pub sources: Table<OpenSource>,
-    pub ranks: Vec<Rank<'a>>,
-    /// Index in `ranks` by rank number over all jobs; `NIL` if elsewhere or open-loop.
-    pub local_rank: Vec<u32>,
-    /// Messages of more than one packet that are under way, by (source node, message).
-    pub incomplete: KeyMap<Incomplete>,
-    /// What routers have decided for the messages that pass them, if they decide
-    /// per message.
-    pub message_routes: Option<Box<MessageRoutes>>,
-    pub jobs: Vec<JobCollector>,
-    pub timeline: TimelineCollector,
-    pub messages: Vec<MessageRecord>,
+    pub interfaces: Interfaces,
+    pub ranks: Ranks<'a>,
+    pub accounts: Accounts,
     /// Keeps account of who waits for whom, on request.
     pub probe: P,
-    /// Events for other partitions. Shape: partitions.
-    pub outbox: Vec<Mail>,
-    /// First router of each partition, and one past the last.
-    pub bounds: Vec<u32>,
-    /// Partition of every router of the network.
-    partition_of: Vec<u16>,
-    /// Ranks that have not finished.
-    pub unfinished: u64,
-    /// The first rank whose program could not go on.
-    pub failure: Option<Failure>,
-    /// Messages that have just met their receives; empty between events.
-    pub matched: Vec<Matched>,
-    /// What will still move ranks: timers, and messages of closed-loop jobs
-    /// sent here less those received here. Only the sum over all partitions
-    /// has a meaning.
-    pub stimuli: i64,
-    pub injected_bytes: u64,
-    pub delivered_bytes: u64,
-    /// Bytes of packets that have left their last router but arrive after the end.
-    pub leaving_bytes: u64,
-    /// Bytes of requests and grants created here less those delivered here. Only
-    /// the sum over all partitions has a meaning.
-    pub control_bytes: i64,
-    /// Bytes of messages within a node that are under way. Only the sum over all
-    /// partitions has a meaning.
-    pub loopback_bytes: i64,
-    pub packets_delivered: u64,
-    pub packet_hops: u64,
-    pub events: u64,
+    pub neighbours: Neighbours,
+    window: Window,
     /// Time of the last event.
     pub now: u64,
     /// When a packet last left a port.
     pub last_move: u64,
     /// Number of the boundary before the last step, the same in all partitions.
     pub latest_boundary: Option<u64>,
-    /// The message of which a node is sending a packet. Kept here because copies
-    /// of what has just been written stall the processor.
-    pub outgoing: OutMessage,
-    /// End of the window being simulated.
-    window_end: u64,
-    window_start: u64,
-    /// The router being simulated, and one past its last port in `ports`.
-    current: u32,
-    end_port: usize,
-    /// Its events that came up in this window and are still to be handled, the
-    /// soonest last.
-    upcoming: Vec<PackedEvent>,
-    /// The soonest of them, or [`PackedEvent::LAST`].
-    soonest: PackedEvent,
-    /// Ports to be looked at when all events of this moment have been seen.
-    touched: Vec<u32>,
-    /// Outputs of the bounded crossbar to be looked at.
-    touched_crossbar: Vec<u32>,
 }
 
 /// Who asks for memory.
@@ -277,10 +170,13 @@ impl<'a, P: Probe> Partition<'a, P> {
         let channel_shift = shared.vcs.next_power_of_two().ilog2();
         let channels = empty_channels(shared, &ports, router_ports, channel_shift);
         let routers = (end_router - base_router) as usize;
-        let ports_in_all = ports.len();
         let mut classes = Box::new([shared.classes[0]; 256]);
         classes[..shared.classes.len()].copy_from_slice(&shared.classes);
         let promises = routing.reserves() || routing.reads_channels() || shared.lanes.are_several();
+        let exceeds_cache = ports.len()
+            * (size_of::<Port>() + (size_of::<VirtualChannel>() << channel_shift))
+            + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
+            > CACHE_BYTES;
         let mut partition = Self {
             shared,
             classes,
@@ -289,90 +185,62 @@ impl<'a, P: Probe> Partition<'a, P> {
             warmup: shared.warmup,
             packet: shared.packet,
             flit: shared.flit,
-            channel_shift,
-            exceeds_cache: ports.len()
-                * (size_of::<Port>() + (size_of::<VirtualChannel>() << channel_shift))
-                + interfaces.len() * (size_of::<Interface>() + size_of::<OpenSource>())
-                > CACHE_BYTES,
-            reads_occupancy: routing.reads_occupancy(),
-            routing: Tables::Given(routing),
-            silent: Vec::new(),
-            snapshot,
-            base_router,
-            end_router,
-            base_port,
-            ports: ports.into(),
-            router_ports,
-            keeps_decisions: promises || shared.config.decisions == Decisions::PerMessage,
-            promised: match promises {
-                true => filled(0, channels.len(), PORTS),
-                false => Vec::new(),
-            },
-            transit_first: shared.config.router.arbitration == Arbitration::TransitFirst,
-            channels: channels.into(),
+            least_room: shared.least_room,
+            exceeds_cache,
             credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
+            transit_first: shared.config.router.arbitration == Arbitration::TransitFirst,
             crossbar: BoundedCrossbar::new(shared, base_router, end_router),
             handover: (shared.hands_over).then(|| Handover::new(router_ports << channel_shift)),
             staged: shared.hands_over || shared.config.router.crossbar != Crossbar::Ideal,
-            least_room: shared.least_room,
-            q_tables: match routing.learns() {
-                true => (base_router..end_router)
-                    .map(|router| routing.initial_q_table(RouterId(router)).into_boxed_slice())
-                    .collect(),
-                false => Vec::new(),
+            base_router,
+            end_router,
+            base_port,
+            probe: P::new(shared, ports.len()),
+            ports: Ports {
+                all: ports.into(),
+                of_routers: router_ports,
+                grid: Grid {
+                    shift: channel_shift,
+                },
+                promised: match promises {
+                    true => filled(0, channels.len(), PORTS),
+                    false => Vec::new(),
+                },
+                channels: channels.into(),
+                silent: Vec::new(),
             },
-            probe: P::new(shared, ports_in_all),
+            routing: RoutingState {
+                tables: Tables::Given(routing),
+                reads_occupancy: routing.reads_occupancy(),
+                keeps_decisions: promises || shared.config.decisions == Decisions::PerMessage,
+                snapshot,
+                q_tables: match routing.learns() {
+                    true => (base_router..end_router)
+                        .map(|router| routing.initial_q_table(RouterId(router)).into_boxed_slice())
+                        .collect(),
+                    false => Vec::new(),
+                },
+                message_routes: match shared.config.decisions {
+                    Decisions::PerPacket => None,
+                    Decisions::PerMessage => Some(Box::default()),
+                },
+            },
             packets: Packets::default(),
             calendar: Calendar::new(shared.window_shift(), routers),
-            interfaces: interfaces.into(),
-            waiting: Queues::default(),
-            sources: Table::default(),
-            ranks: Vec::new(),
-            failure: None,
-            matched: Vec::new(),
-            local_rank: Vec::new(),
-            incomplete: KeyMap::default(),
-            message_routes: match shared.config.decisions {
-                Decisions::PerPacket => None,
-                Decisions::PerMessage => Some(Box::default()),
+            interfaces: Interfaces {
+                all: interfaces.into(),
+                waiting: Queues::default(),
+                sources: Table::default(),
+                incomplete: KeyMap::default(),
+                outgoing: OutMessage::default(),
             },
-            jobs: shared.jobs.iter().map(JobCollector::new).collect(),
-            timeline: TimelineCollector::new(
-                shared.jobs.len().max(1),
-                shared.measurement.timeline_bin,
-            ),
-            messages: Vec::new(),
-            outbox: (1..bounds.len()).map(|_| Mail::default()).collect(),
-            bounds: bounds.to_vec(),
-            partition_of: bounds
-                .windows(2)
-                .zip(0u16..)
-                .flat_map(|(pair, partition)| (pair[0]..pair[1]).map(move |_| partition))
-                .collect(),
-            unfinished: 0,
-            stimuli: 0,
-            injected_bytes: 0,
-            delivered_bytes: 0,
-            leaving_bytes: 0,
-            control_bytes: 0,
-            loopback_bytes: 0,
-            packets_delivered: 0,
-            packet_hops: 0,
-            events: 0,
+            ranks: Ranks::default(),
+            accounts: Accounts::new(shared),
+            neighbours: Neighbours::new(bounds),
+            window: Window::default(),
             now: 0,
             last_move: 0,
             latest_boundary: None,
-            outgoing: OutMessage::default(),
-            window_end: 0,
-            window_start: 0,
-            current: 0,
-            end_port: 0,
-            // With room from the start, so that they lie in this thread's part
-            // of the heap (see `driver`).
-            upcoming: Vec::with_capacity(256),
-            soonest: PackedEvent::LAST,
-            touched: Vec::with_capacity(256),
-            touched_crossbar: Vec::with_capacity(256),
         };
         partition.place_ranks();
         partition
@@ -382,10 +250,10 @@ impl<'a, P: Probe> Partition<'a, P> {
     fn place_ranks(&mut self) {
         let shared = self.shared;
         let mut interface_of_node: KeyMap<u32> = KeyMap::default();
-        for (index, interface) in self.interfaces.iter().enumerate() {
+        for (index, interface) in self.interfaces.all.iter().enumerate() {
             interface_of_node.insert(u64::from(interface.node), index as u32);
         }
-        self.local_rank =
+        self.ranks.local =
             vec![NIL; *shared.first_rank.last().expect("one entry past the last") as usize];
         for (job, plan) in shared.jobs.iter().enumerate() {
             for (rank, node) in plan.node_of_rank.iter().enumerate() {
@@ -407,7 +275,7 @@ impl<'a, P: Probe> Partition<'a, P> {
                             )
                             .0;
                         let messages = load.messages_of(RankId(rank)).unwrap_or(0);
-                        self.jobs[job as usize].messages_to_come += messages;
+                        self.accounts.jobs[job as usize].messages_to_come += messages;
                         let source = OpenSource {
                             interface,
                             job,
@@ -415,15 +283,15 @@ impl<'a, P: Probe> Partition<'a, P> {
                             next_message: 0,
                             next_time: first,
                         };
-                        self.sources.push(source, "sources of traffic");
+                        self.interfaces.sources.push(source, "sources of traffic");
                     }
                     JobLoad::Closed(_) => {
-                        let local = self.ranks.len() as u32;
-                        self.local_rank[shared.rank(job, rank) as usize] = local;
-                        self.ranks.push(Rank::new(job, rank, interface));
-                        self.unfinished += 1;
-                        self.stimuli += 1;
-                        let at = &self.interfaces[interface as usize];
+                        let local = self.ranks.all.len() as u32;
+                        self.ranks.local[shared.rank(job, rank) as usize] = local;
+                        self.ranks.all.push(Rank::new(job, rank, interface));
+                        self.ranks.unfinished += 1;
+                        self.ranks.stimuli += 1;
+                        let at = &self.interfaces.all[interface as usize];
                         let event = Event::new(
                             plan.start.0,
                             at.router - self.base_router,
@@ -437,40 +305,41 @@ impl<'a, P: Probe> Partition<'a, P> {
             }
         }
         // Sources of one interface lie together, so that it finds its own.
-        self.sources
+        self.interfaces
+            .sources
             .sort_by_key(|source| (source.interface, source.job, source.rank));
-        for index in 0..self.sources.len() {
-            let source = self.sources[index];
-            let interface = &mut self.interfaces[source.interface as usize];
+        for index in 0..self.interfaces.sources.len() {
+            let source = self.interfaces.sources[index];
+            let interface = &mut self.interfaces.all[source.interface as usize];
             if interface.sources.is_empty() {
                 interface.sources = index as u32..index as u32 + 1;
             } else {
                 interface.sources.end = index as u32 + 1;
             }
         }
-        for index in 0..self.interfaces.len() {
+        for index in 0..self.interfaces.all.len() {
             self.arm_interface(index, 0);
         }
     }
 
     /// What holds memory that grows with a run: for what, and about how many bytes.
     pub fn holders(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        let records = self.messages.capacity() * size_of::<MessageRecord>();
+        let records = self.accounts.messages.capacity() * size_of::<MessageRecord>();
         let own = [
             (PACKETS, self.packets.bytes()),
-            (WAITING, self.waiting.bytes()),
+            (WAITING, self.interfaces.waiting.bytes()),
             (RECORDED, records),
         ];
         let own = own.into_iter().chain([(ACCOUNTS, self.probe.bytes())]);
-        own.chain(self.ranks.iter().flat_map(Rank::holders))
+        own.chain(self.ranks.all.iter().flat_map(Rank::holders))
     }
 
     /// Ranks of closed-loop jobs that have not finished, and messages of open-loop jobs
     /// with an end that have not arrived. Only the (wrapping) sum over all partitions has
     /// a meaning, as messages are to come where they are sent from and arrive elsewhere.
     pub fn pending(&self) -> u64 {
-        let jobs = self.jobs.iter().filter(|job| job.has_end);
-        jobs.fold(self.unfinished, |sum, job| {
+        let jobs = self.accounts.jobs.iter().filter(|job| job.has_end);
+        jobs.fold(self.ranks.unfinished, |sum, job| {
             sum.wrapping_add(job.messages_to_come)
                 .wrapping_sub(job.messages_delivered)
         })
@@ -481,15 +350,15 @@ impl<'a, P: Probe> Partition<'a, P> {
     pub fn goes_on(&self) -> bool {
         let later = |source: &OpenSource| (self.stop..NEVER).contains(&source.next_time);
         self.next_window().is_some()
-            || self.leaving_bytes > 0
-            || self.loopback_bytes > 0
-            || self.sources.iter().any(later)
+            || self.accounts.leaving_bytes > 0
+            || self.accounts.loopback_bytes > 0
+            || self.interfaces.sources.iter().any(later)
     }
 
     /// When the last byte arrives of what open-loop jobs with an end have sent so far
     /// through their last routers.
     pub fn last_delivery(&self) -> u64 {
-        let jobs = self.jobs.iter().filter(|job| job.has_end);
+        let jobs = self.accounts.jobs.iter().filter(|job| job.has_end);
         jobs.map(|job| job.last_delivery).max().unwrap_or(0)
     }
 
@@ -498,35 +367,11 @@ impl<'a, P: Probe> Partition<'a, P> {
         self.calendar.next_window()
     }
 
-    /// Takes in what another partition sent, and leaves it empty.
-    pub fn receive(&mut self, mail: &mut Mail) {
-        for event in mail.credits.drain(..) {
-            self.calendar.push(event);
-        }
-        let mut contents = mail.contents.drain(..);
-        for index in 0..mail.arrivals.len() {
-            // The lines still lie in the cache of the processor that wrote them.
-            prefetch(&mail.packets, index + 8);
-            self.packets.prefetch_free(8);
-            let (event, packet) = (mail.arrivals[index], mail.packets[index]);
-            let slot = if packet.bare {
-                self.packets.insert_bare(packet)
-            } else {
-                let contents = contents.next().expect("one per packet that is not bare");
-                self.packets.insert(packet, contents)
-            };
-            self.calendar.push(event.with_payload(slot));
-        }
-        drop(contents);
-        mail.arrivals.clear();
-        mail.packets.clear();
-    }
-
     /// Publishes the occupancy of this partition's ports.
     pub fn publish_occupancy(&self) {
-        for (port, state) in self.ports[0..self.router_ports].iter().enumerate() {
+        for (port, state) in self.ports.all[0..self.ports.of_routers].iter().enumerate() {
             let occupancy = state.queued.saturating_add(state.downstream);
-            self.snapshot[self.base_port as usize + port]
+            self.routing.snapshot[self.base_port as usize + port]
                 .store(occupancy, std::sync::atomic::Ordering::Relaxed);
         }
     }
@@ -534,11 +379,14 @@ impl<'a, P: Probe> Partition<'a, P> {
     /// Ends the warm-up at `now`, when everything before has happened.
     pub fn begin_measuring(&mut self, now: u64) {
         self.warmup = now;
-        self.jobs.iter_mut().for_each(JobCollector::begin_measuring);
+        self.accounts
+            .jobs
+            .iter_mut()
+            .for_each(JobCollector::begin_measuring);
         self.probe.begin_measuring();
-        for index in 0..self.ports.len() {
+        for index in 0..self.ports.all.len() {
             let unsent = self.unsent(index, now);
-            let port = &mut self.ports[index];
+            let port = &mut self.ports.all[index];
             (port.bytes, port.packets, port.stall) = (unsent, 0, 0);
             self.probe.carry(index, unsent);
         }
@@ -555,7 +403,7 @@ impl<'a, P: Probe> Partition<'a, P> {
     pub(super) fn link(&self, port: usize) -> LinkState {
         LinkState {
             port,
-            stalled_since: self.ports[port].stalled_since,
+            stalled_since: self.ports.all[port].stalled_since,
             warmup: self.warmup,
         }
     }
@@ -565,17 +413,17 @@ impl<'a, P: Probe> Partition<'a, P> {
         if !P::ON {
             return Vec::new();
         }
-        for port in 0..self.ports.len() {
+        for port in 0..self.ports.all.len() {
             let (link, unsent) = (self.link(port), self.unsent(port, end));
             self.probe.settle(link, end);
             self.probe.leave(port, unsent);
         }
-        let watches = self.probe.links(0..self.ports.len()).iter().enumerate();
+        let watches = self.probe.links(0..self.ports.all.len()).iter().enumerate();
         let used = watches.filter(|(_, watch)| !(watch.jobs.is_empty() && watch.waits.is_empty()));
         used.map(|(port, watch)| {
-            let link = match port.checked_sub(self.router_ports) {
+            let link = match port.checked_sub(self.ports.of_routers) {
                 None => Sender::Router(PortId::from_index(self.base_port as usize + port)),
-                Some(index) => Sender::Node(NodeId(self.interfaces[index].node)),
+                Some(index) => Sender::Node(NodeId(self.interfaces.all[index].node)),
             };
             let (mut jobs, mut waits) = (watch.jobs.clone(), watch.waits.clone());
             jobs.sort_unstable_by_key(|job| job.job);
@@ -587,6 +435,6 @@ impl<'a, P: Probe> Partition<'a, P> {
 
     /// Bytes of memory per router port, virtual channels included.
     pub fn bytes_per_port(&self) -> usize {
-        size_of::<Port>() + (size_of::<VirtualChannel>() << self.channel_shift)
+        size_of::<Port>() + (size_of::<VirtualChannel>() << self.ports.grid.shift)
     }
 }

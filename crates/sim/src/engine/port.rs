@@ -4,6 +4,7 @@ use odonata_run::encoding::or_absent;
 use serde::{Deserialize, Serialize};
 
 use super::shared::Class;
+use super::table::Table;
 
 /// Who asks for memory.
 pub(super) const PORTS: &str = "ports and virtual channels of the network";
@@ -61,6 +62,39 @@ pub(super) struct VirtualChannel {
     /// Packets that wait, first to last, linked by `Packet::next`.
     pub head: u32,
     pub tail: u32,
+}
+
+/// The ports of a partition, and what waits and is promised there.
+pub(super) struct Ports {
+    /// Routers' ports, then one per interface.
+    pub all: Table<Port>,
+    /// Number of router ports: where interfaces begin in `all`.
+    pub of_routers: usize,
+    /// Shape: ports × virtual channels.
+    pub channels: Table<VirtualChannel>,
+    pub grid: Grid,
+    /// Bytes behind each channel that are promised to packets which have decided for it and have
+    /// not taken credits yet. Shape as of `channels`, or empty if the algorithm asks neither for
+    /// room nor for what is queued on a channel, and packets have no lanes to choose among.
+    pub promised: Vec<u32>,
+    /// Ports that send nothing, as their circuits change, and when their links had sent the
+    /// tails of their last packets.
+    pub silent: Vec<(u32, u64)>,
+}
+
+/// Where a port's virtual channels lie.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Grid {
+    /// log2 of the distance of a port's first virtual channel from the next port's.
+    pub shift: u32,
+}
+
+impl Grid {
+    /// Index of a virtual channel of a port in [`Ports::channels`].
+    #[inline(always)]
+    pub fn channel(self, port: usize, vc: usize) -> usize {
+        (port << self.shift) + vc
+    }
 }
 
 impl Port {

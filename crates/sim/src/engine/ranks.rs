@@ -15,10 +15,28 @@ use super::partition::Partition;
 use super::payload::timer_payload;
 use super::probe::Probe;
 
+/// The ranks of closed-loop jobs that have their nodes in a partition.
+#[derive(Default)]
+pub(super) struct Ranks<'a> {
+    pub all: Vec<Rank<'a>>,
+    /// Index in `all` by rank number over all jobs; `NIL` if elsewhere or open-loop.
+    pub local: Vec<u32>,
+    /// Ranks that have not finished.
+    pub unfinished: u64,
+    /// The first rank whose program could not go on.
+    pub failure: Option<Failure>,
+    /// Messages that have just met their receives; empty between events.
+    pub matched: Vec<Matched>,
+    /// What will still move ranks: timers, and messages of closed-loop jobs
+    /// sent here less those received here. Only the sum over all partitions
+    /// has a meaning.
+    pub stimuli: i64,
+}
+
 impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
     #[inline(always)]
     fn rank(&mut self, rank: u32) -> &mut Rank<'a> {
-        &mut self.ranks[rank as usize]
+        &mut self.ranks.all[rank as usize]
     }
 
     #[inline(always)]
@@ -33,24 +51,24 @@ impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
 
     #[inline(always)]
     fn number(&self, job: u32, rank_of_job: u32) -> u32 {
-        self.local_rank[self.shared.rank(job, rank_of_job) as usize]
+        self.ranks.local[self.shared.rank(job, rank_of_job) as usize]
     }
 
     #[inline(always)]
     fn on_one_node(&self, rank: u32, rank_of_job: u32) -> bool {
-        let own = &self.ranks[rank as usize];
-        let node = self.interfaces[own.interface as usize].node;
+        let own = &self.ranks.all[rank as usize];
+        let node = self.interfaces.all[own.interface as usize].node;
         self.shared.node_of(own.job, rank_of_job).0 == node
     }
 
     #[inline(always)]
     fn matched(&mut self) -> &mut Vec<Matched> {
-        &mut self.matched
+        &mut self.ranks.matched
     }
 
     fn wake(&mut self, rank: u32, at: u64) {
-        self.stimuli += 1;
-        let interface = &self.interfaces[self.ranks[rank as usize].interface as usize];
+        self.ranks.stimuli += 1;
+        let interface = &self.interfaces.all[self.ranks.all[rank as usize].interface as usize];
         let router = interface.router - self.base_router;
         let payload = timer_payload(rank);
         let event = Event::new(at, router, Kind::Node, interface.terminal, payload);
@@ -58,8 +76,8 @@ impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
     }
 
     fn carry(&mut self, rank: u32, message: Outgoing, now: u64) {
-        self.stimuli += 1;
-        let own = &self.ranks[rank as usize];
+        self.ranks.stimuli += 1;
+        let own = &self.ranks.all[rank as usize];
         let interface = own.interface as usize;
         let draft = Draft {
             job: own.job,
@@ -76,33 +94,36 @@ impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
             request: message.request,
         };
         if self.create(interface, draft, now) {
-            let interface = &mut self.interfaces[interface];
-            self.waiting
-                .push_back(&mut interface.outgoing, self.outgoing);
+            let interface = &mut self.interfaces.all[interface];
+            self.interfaces
+                .waiting
+                .push_back(&mut interface.outgoing, self.interfaces.outgoing);
         }
     }
 
     #[inline]
     fn count(&mut self, job: u32, bytes: Bytes, created: u64) {
         self.count_created(job, bytes, created);
-        self.jobs[job as usize].message_bytes.record(bytes.0);
+        self.accounts.jobs[job as usize]
+            .message_bytes
+            .record(bytes.0);
     }
 
     fn iteration_ended(&mut self, job: u32, iteration: u32, now: u64) {
-        let ends = &mut self.jobs[job as usize].iteration_end;
+        let ends = &mut self.accounts.jobs[job as usize].iteration_end;
         if let Some(end) = ends.get_mut(iteration as usize) {
             *end = (*end).max(now);
         }
     }
 
     fn finished(&mut self, job: u32, now: u64) {
-        let collector = &mut self.jobs[job as usize];
+        let collector = &mut self.accounts.jobs[job as usize];
         collector.last_finish = collector.last_finish.max(now);
-        self.unfinished -= 1;
+        self.ranks.unfinished -= 1;
     }
 
     fn failure(&mut self) -> &mut Option<Failure> {
-        &mut self.failure
+        &mut self.ranks.failure
     }
 }
 
@@ -129,13 +150,13 @@ impl<P: Probe> Partition<'_, P> {
     /// A processor of a rank, the rank's start, or a message that it has handed over
     /// has come to its time.
     pub(super) fn rank_timer(&mut self, local_rank: u32, now: u64) {
-        self.stimuli -= 1;
+        self.ranks.stimuli -= 1;
         timer(self, local_rank, now);
     }
 
     /// A message is complete at its receiver.
     pub(super) fn receive_message(&mut self, contents: &Contents, created: u64, now: u64) {
-        self.stimuli -= 1;
+        self.ranks.stimuli -= 1;
         let receiver = self.number(u32::from(contents.job), contents.destination_rank);
         receive(self, receiver, &contents.incoming(created), now);
     }
@@ -148,14 +169,14 @@ impl<P: Probe> Partition<'_, P> {
         if sender == NIL {
             return;
         }
-        self.stimuli -= 1;
+        self.ranks.stimuli -= 1;
         let receiver = self.number(job, contents.destination_rank);
         receive_within_node(self, sender, receiver, &contents.incoming(created), now);
     }
 
     /// The tail of a rank's message has left the node.
     pub(super) fn message_sent(&mut self, local_rank: u32, now: u64) {
-        let leaving = &mut self.ranks[local_rank as usize].record.leaving;
+        let leaving = &mut self.ranks.all[local_rank as usize].record.leaving;
         let request = leaving.pop_front().expect("a message that leaves");
         sent(self, local_rank, request, now);
     }
@@ -163,7 +184,7 @@ impl<P: Probe> Partition<'_, P> {
     /// The tail of a rank's message is about to leave the node, after those
     /// before it.
     pub(super) fn message_leaves(&mut self, local_rank: u32, request: u32) {
-        let leaving = &mut self.ranks[local_rank as usize].record.leaving;
+        let leaving = &mut self.ranks.all[local_rank as usize].record.leaving;
         leaving.push_back(RequestId(request));
     }
 }

@@ -10,6 +10,7 @@ use odonata_network::Routing;
 use odonata_units::RouterId;
 
 use super::calendar::GroupedEvents;
+use super::message_routes::MessageRoutes;
 use super::partition::Partition;
 use super::probe::Probe;
 
@@ -106,4 +107,24 @@ impl<P: Probe> Tables<'_, P> {
             Self::Changed(routing) => &**routing,
         }
     }
+}
+
+/// Occupancy of every port of the network at one moment, for algorithms that
+/// are allowed to see it. Shape: ports.
+pub(super) type Snapshot = [std::sync::atomic::AtomicU32];
+
+/// The algorithm of a partition, and what it and the routers keep to decide by.
+pub(super) struct RoutingState<'a, P: Probe> {
+    pub tables: Tables<'a, P>,
+    /// Whether the occupancy of ports has to be true at any moment.
+    pub reads_occupancy: bool,
+    /// Whether more follows from what is decided for a packet than where it waits.
+    pub keeps_decisions: bool,
+    pub snapshot: &'a Snapshot,
+    /// What the routing algorithm keeps for every router, if it learns. Shape:
+    /// routers, or empty.
+    pub q_tables: Vec<Box<[f32]>>,
+    /// What routers have decided for the messages that pass them, if they decide
+    /// per message.
+    pub message_routes: Option<Box<MessageRoutes>>,
 }

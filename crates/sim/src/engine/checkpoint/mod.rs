@@ -181,6 +181,7 @@ fn interfaces_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<u
     let before = |router| {
         partition
             .interfaces
+            .all
             .partition_point(|at| at.router < router)
     };
     before(router)..before(router + 1)
@@ -190,13 +191,14 @@ fn interfaces_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<u
 fn interface_of<P: Probe>(partition: &Partition<'_, P>, node: u32) -> u32 {
     let (router, terminal) = partition.shared.attachment(node);
     let ports = ports_of(partition, router - partition.base_router);
-    partition.ports[ports.start + usize::from(terminal)].peer_router
+    partition.ports.all[ports.start + usize::from(terminal)].peer_router
 }
 
 /// The part of the snapshot about some of the partition's ports; empty if there is none.
 fn occupancies<'p, P: Probe>(partition: &Partition<'p, P>, ports: Range<usize>) -> &'p [AtomicU32] {
     let base = partition.base_port as usize;
     partition
+        .routing
         .snapshot
         .get(base + ports.start..base + ports.end)
         .unwrap_or(&[])
@@ -214,17 +216,17 @@ struct RanksOfNodes {
 
 impl RanksOfNodes {
     fn new<P: Probe>(partition: &Partition<'_, P>) -> Self {
-        let mut first = vec![0; partition.interfaces.len() + 1];
-        for rank in &partition.ranks {
+        let mut first = vec![0; partition.interfaces.all.len() + 1];
+        for rank in &partition.ranks.all {
             first[rank.interface as usize + 1] += 1;
         }
         for index in 1..first.len() {
             first[index] += first[index - 1];
         }
         let mut next = first.clone();
-        let mut ranks = vec![0; partition.ranks.len()];
-        let mut number = vec![0; partition.ranks.len()];
-        for (index, rank) in partition.ranks.iter().enumerate() {
+        let mut ranks = vec![0; partition.ranks.all.len()];
+        let mut number = vec![0; partition.ranks.all.len()];
+        for (index, rank) in partition.ranks.all.iter().enumerate() {
             let interface = rank.interface as usize;
             ranks[next[interface] as usize] = index as u32;
             number[index] = next[interface] - first[interface];

@@ -16,9 +16,10 @@ use super::{
 use crate::engine::calendar::Event;
 use crate::engine::circuits::Circuits;
 use crate::engine::driver::boundary;
+use crate::engine::interface::Incomplete;
 use crate::engine::measure::JobCollector;
 use crate::engine::packets::{Contents, NIL, Packet};
-use crate::engine::partition::{Incomplete, Partition};
+use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
 
@@ -89,7 +90,7 @@ pub(in crate::engine) fn restore<P: Probe>(
             partition.begin_measuring(at);
         }
     }
-    let kept = &mut partitions[0].messages;
+    let kept = &mut partitions[0].accounts.messages;
     while (kept.len() as u64) < messages {
         let more: Vec<MessageRecord> = decode(&read_record(state)?)?;
         if more.is_empty() || more.len() as u64 > messages - kept.len() as u64 {
@@ -117,12 +118,12 @@ fn restore_whole<P: Probe>(
     for partition in partitions.iter_mut() {
         partition.warmup = whole.warmup;
         partition.latest_boundary = whole.latest_boundary;
-        partition.stimuli = 0;
+        partition.ranks.stimuli = 0;
         partition.calendar.restart(whole.at);
     }
     // Only sums and maxima over the partitions have a meaning.
     let first = &mut partitions[0];
-    for (collector, saved) in first.jobs.iter_mut().zip(whole.jobs) {
+    for (collector, saved) in first.accounts.jobs.iter_mut().zip(whole.jobs) {
         // These follow from the jobs.
         *collector = JobCollector {
             messages_to_come: collector.messages_to_come,
@@ -130,17 +131,17 @@ fn restore_whole<P: Probe>(
             ..saved
         };
     }
-    first.timeline =
+    first.accounts.timeline =
         TimelineCollector::resumed(jobs, shared.measurement.timeline_bin, whole.timeline);
-    first.stimuli = whole.stimuli;
-    first.injected_bytes = whole.injected_bytes;
-    first.delivered_bytes = whole.delivered_bytes;
-    first.leaving_bytes = whole.leaving_bytes;
-    first.loopback_bytes = whole.loopback_bytes;
-    first.control_bytes = whole.control_bytes;
-    first.packets_delivered = whole.packets_delivered;
-    first.packet_hops = whole.packet_hops;
-    first.events = whole.events;
+    first.ranks.stimuli = whole.stimuli;
+    first.accounts.injected_bytes = whole.injected_bytes;
+    first.accounts.delivered_bytes = whole.delivered_bytes;
+    first.accounts.leaving_bytes = whole.leaving_bytes;
+    first.accounts.loopback_bytes = whole.loopback_bytes;
+    first.accounts.control_bytes = whole.control_bytes;
+    first.accounts.packets_delivered = whole.packets_delivered;
+    first.accounts.packet_hops = whole.packet_hops;
+    first.accounts.events = whole.events;
     first.now = whole.at;
     first.last_move = whole.last_move;
     first.probe.restore_arrivals(whole.arrivals);
@@ -208,14 +209,17 @@ fn restore_router<P: Probe>(
                 "router {number}: {what} refers to nothing in this run, or is none that can be"
             ))
         })?;
-    for (port, saved) in partition.ports[ports.clone()].iter_mut().zip(record.ports) {
+    for (port, saved) in partition.ports.all[ports.clone()]
+        .iter_mut()
+        .zip(record.ports)
+    {
         port.restore(saved);
     }
     for (index, saved) in record.channels.into_iter().enumerate() {
         let (port, vc) = (ports.start + index / vcs, index % vcs);
         let slots = insert_all(partition, saved.queue);
         link(&mut partition.packets.hot, &slots);
-        let channel = &mut partition.channels[(port << partition.channel_shift) + vc];
+        let channel = &mut partition.ports.channels[partition.ports.grid.channel(port, vc)];
         channel.credits = saved.credits;
         channel.head = slots.first().copied().unwrap_or(NIL);
         channel.tail = slots.last().copied().unwrap_or(NIL);
@@ -230,7 +234,7 @@ fn restore_router<P: Probe>(
         }
         if let Some(handover) = &mut partition.handover {
             let (port, vc) = (ports.start + index / vcs, index % vcs);
-            handover.restore((port << partition.channel_shift) + vc, &slots);
+            handover.restore(partition.ports.grid.channel(port, vc), &slots);
         }
     }
     if let Some(crossbar) = &mut partition.crossbar {
@@ -239,10 +243,10 @@ fn restore_router<P: Probe>(
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
     }
-    if let Some(q_table) = partition.q_tables.get_mut(router as usize) {
+    if let Some(q_table) = partition.routing.q_tables.get_mut(router as usize) {
         q_table.copy_from_slice(&record.q_table);
     }
-    if let Some(message_routes) = &mut partition.message_routes {
+    if let Some(message_routes) = &mut partition.routing.message_routes {
         for (visited, message, decision) in record.message_routes {
             message_routes.insert((router, visited, message), decision);
         }
@@ -256,7 +260,7 @@ fn restore_router<P: Probe>(
     promise(partition, router);
     for saved in record.events {
         let port = u32::from(saved.port);
-        let node = partition.ports[ports.start + port as usize].peer_router as usize;
+        let node = partition.ports.all[ports.start + port as usize].peer_router as usize;
         let payload = match saved.about {
             About::Number(payload) => payload,
             About::Packet(code, parcel) => code | insert(partition, parcel),
@@ -271,14 +275,14 @@ fn restore_router<P: Probe>(
 /// Promises room to the packets that have been routed and have not taken credits yet, if anybody
 /// asks for it.
 fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
-    if partition.promised.is_empty() {
+    if partition.ports.promised.is_empty() {
         return;
     }
     let (ports, vcs) = (ports_of(partition, router), partition.shared.vcs);
     for port in ports.clone() {
         for vc in 0..vcs {
-            let channel = (port << partition.channel_shift) + vc;
-            let first = partition.channels[channel].head;
+            let channel = partition.ports.grid.channel(port, vc);
+            let first = partition.ports.channels[channel].head;
             if !partition.credits_at_crossbar {
                 promise_from(partition, ports.start, first);
             }
@@ -315,9 +319,9 @@ where
 {
     let ports = ports_of(partition, router);
     let node = |index: usize| {
-        let interface = &partition.interfaces[index];
+        let interface = &partition.interfaces.all[index];
         let ranks = ranks.of(index).iter();
-        let ranks = ranks.map(|&rank| &partition.ranks[rank as usize]);
+        let ranks = ranks.map(|&rank| &partition.ranks.all[rank as usize]);
         AtNode {
             node: interface.node,
             terminal: interface.terminal as usize,
@@ -332,17 +336,21 @@ where
         router: router + partition.base_router,
         first: partition.base_port as usize + ports.start,
         radix: ports.len(),
-        learns: partition.routing.get().learns(),
+        learns: partition.routing.tables.get().learns(),
         q_table: partition
+            .routing
             .q_tables
             .get(router as usize)
             .map_or(0, |q_table| q_table.len()),
         occupancies: occupancies(partition, ports).len(),
         credits_at_crossbar: partition.credits_at_crossbar,
         output_buffer: partition.crossbar.as_ref().map(|all| all.output_buffer()),
-        per_message: partition.message_routes.is_some(),
+        per_message: partition.routing.message_routes.is_some(),
         credit_size_bits: P::CREDIT_SIZE_BITS,
-        watched: !partition.probe.links(0..partition.ports.len()).is_empty(),
+        watched: !partition
+            .probe
+            .links(0..partition.ports.all.len())
+            .is_empty(),
         nodes: interfaces_of(partition, router).map(node).collect(),
     }
 }
@@ -353,42 +361,42 @@ fn restore_node<P: Probe>(
     index: usize,
     saved: NodeRecord,
 ) -> Result<(), SimError> {
-    let node = partition.interfaces[index].node;
-    let sources = partition.interfaces[index].sources.clone();
-    partition.interfaces[index].restore(saved.interface);
+    let node = partition.interfaces.all[index].node;
+    let sources = partition.interfaces.all[index].sources.clone();
+    partition.interfaces.all[index].restore(saved.interface);
     for mut message in saved.outgoing {
         let Contents {
             job, source_rank, ..
         } = message.contents;
         let rank = partition.shared.rank(u32::from(job), source_rank);
-        message.local_rank = partition.local_rank[rank as usize];
-        let queue = &mut partition.interfaces[index].outgoing;
-        partition.waiting.push_back(queue, message);
+        message.local_rank = partition.ranks.local[rank as usize];
+        let queue = &mut partition.interfaces.all[index].outgoing;
+        partition.interfaces.waiting.push_back(queue, message);
     }
-    let link = partition.router_ports + index;
-    partition.ports[link].restore(saved.link);
+    let link = partition.ports.of_routers + index;
+    partition.ports.all[link].restore(saved.link);
     for (vc, credits) in saved.credits.into_iter().enumerate() {
-        partition.channels[(link << partition.channel_shift) + vc].credits = credits;
+        partition.ports.channels[partition.ports.grid.channel(link, vc)].credits = credits;
     }
     if let Some(watch) = saved.watch {
         partition.probe.restore(link, watch);
     }
     for (source, saved) in sources.zip(saved.sources) {
-        let source = &mut partition.sources[source as usize];
+        let source = &mut partition.interfaces.sources[source as usize];
         (source.next_message, source.next_time) = (saved.message, saved.time);
     }
     for (&rank, saved) in ranks.iter().zip(saved.ranks) {
-        let state = &mut partition.ranks[rank as usize];
+        let state = &mut partition.ranks.all[rank as usize];
         let plan = &partition.shared.jobs[state.job as usize];
         state.restore(plan, saved).map_err(misfit)?;
-        partition.unfinished -= u64::from(state.is_finished());
+        partition.ranks.unfinished -= u64::from(state.is_finished());
     }
     for (key, missing) in saved.incomplete {
         let message = Incomplete {
             missing,
             destination: node,
         };
-        partition.incomplete.insert(key, message);
+        partition.interfaces.incomplete.insert(key, message);
     }
     Ok(())
 }

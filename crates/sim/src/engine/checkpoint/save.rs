@@ -45,22 +45,24 @@ pub(in crate::engine) fn save<P: Probe>(
         warmup: partitions[0].warmup,
         measure,
         latest_boundary: partitions[0].latest_boundary,
-        stimuli: partitions.iter().map(|p| p.stimuli).sum(),
-        injected_bytes: sum(|p| p.injected_bytes),
-        delivered_bytes: sum(|p| p.delivered_bytes),
-        leaving_bytes: sum(|p| p.leaving_bytes),
-        loopback_bytes: partitions.iter().map(|p| p.loopback_bytes).sum(),
-        control_bytes: partitions.iter().map(|p| p.control_bytes).sum(),
-        packets_delivered: sum(|p| p.packets_delivered),
-        packet_hops: sum(|p| p.packet_hops),
-        events: sum(|p| p.events),
+        stimuli: partitions.iter().map(|p| p.ranks.stimuli).sum(),
+        injected_bytes: sum(|p| p.accounts.injected_bytes),
+        delivered_bytes: sum(|p| p.accounts.delivered_bytes),
+        leaving_bytes: sum(|p| p.accounts.leaving_bytes),
+        loopback_bytes: partitions.iter().map(|p| p.accounts.loopback_bytes).sum(),
+        control_bytes: partitions.iter().map(|p| p.accounts.control_bytes).sum(),
+        packets_delivered: sum(|p| p.accounts.packets_delivered),
+        packet_hops: sum(|p| p.accounts.packet_hops),
+        events: sum(|p| p.accounts.events),
         last_move: last_move >> shift << shift,
         jobs: jobs
-            .map(|(job, plan)| JobCollector::sum(plan, partitions.iter().map(|p| &p.jobs[job])))
+            .map(|(job, plan)| {
+                JobCollector::sum(plan, partitions.iter().map(|p| &p.accounts.jobs[job]))
+            })
             .collect(),
-        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.timeline)),
+        timeline: TimelineCollector::merge(partitions.iter().map(|p| &p.accounts.timeline)),
         routers: shared.topology.routers() as u64,
-        messages: sum(|p| p.messages.len() as u64),
+        messages: sum(|p| p.accounts.messages.len() as u64),
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         circuits,
     };
@@ -70,7 +72,10 @@ pub(in crate::engine) fn save<P: Probe>(
         save_routers(partition, at, &mut buffer, out)?;
     }
     // In an order that does not depend on the partitions.
-    let mut messages: Vec<&MessageRecord> = partitions.iter().flat_map(|p| &p.messages).collect();
+    let mut messages: Vec<&MessageRecord> = partitions
+        .iter()
+        .flat_map(|p| &p.accounts.messages)
+        .collect();
     messages.sort_unstable_by_key(|m| m.order());
     for some in messages.chunks(MESSAGES_PER_RECORD) {
         write_record(&some, &mut buffer, out)?;
@@ -104,7 +109,7 @@ fn save_routers<P: Probe>(
     // agree in what comes before it, so slots do not matter.
     events.sort_unstable_by_key(|event| (event.router(), event.time, event.key));
     let mut events = events.as_slice();
-    let incomplete = partition.incomplete.iter();
+    let incomplete = partition.interfaces.incomplete.iter();
     let mut incomplete: Vec<(u32, u64, u64)> = incomplete
         .map(|(&key, message)| {
             let interface = interface_of(partition, message.destination);
@@ -112,7 +117,11 @@ fn save_routers<P: Probe>(
         })
         .collect();
     incomplete.sort_unstable();
-    let message_routes = partition.message_routes.iter().flat_map(|all| all.iter());
+    let message_routes = partition
+        .routing
+        .message_routes
+        .iter()
+        .flat_map(|all| all.iter());
     let mut message_routes: Vec<_> = message_routes
         .map(|(&key, &decision)| (key, decision))
         .collect();
@@ -171,7 +180,7 @@ impl<P: Probe> Saver<'_, '_, P> {
         let mut fifos = Vec::new();
         for port in ports.clone() {
             for vc in 0..vcs {
-                let channel = &partition.channels[(port << partition.channel_shift) + vc];
+                let channel = &partition.ports.channels[partition.ports.grid.channel(port, vc)];
                 channels.push(ChannelRecord {
                     credits: channel.credits,
                     queue: self.queue(channel.head),
@@ -184,7 +193,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                     });
                 }
                 if let Some(handover) = &partition.handover {
-                    let channel = (port << partition.channel_shift) + vc;
+                    let channel = partition.ports.grid.channel(port, vc);
                     fifos.push(FifoRecord {
                         room: 0,
                         queue: self.queue(handover.first(channel)),
@@ -198,7 +207,7 @@ impl<P: Probe> Saver<'_, '_, P> {
             .collect::<io::Result<_>>()?;
         let sides = partition.crossbar.as_ref();
         Ok(RouterRecord {
-            ports: partition.ports[ports.clone()].to_vec(),
+            ports: partition.ports.all[ports.clone()].to_vec(),
             channels,
             sides: sides.map_or_else(Vec::new, |all| all.sides[ports.clone()].to_vec()),
             fifos,
@@ -207,6 +216,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                 .map(|bytes| bytes.load(Ordering::Relaxed))
                 .collect(),
             q_table: partition
+                .routing
                 .q_tables
                 .get(router as usize)
                 .map_or_else(Vec::new, |m| m.to_vec()),
@@ -223,10 +233,10 @@ impl<P: Probe> Saver<'_, '_, P> {
 
     fn node(&self, index: usize, incomplete: &[(u32, u64, u64)]) -> NodeRecord {
         let partition = self.partition;
-        let interface = &partition.interfaces[index];
-        let link = partition.router_ports + index;
-        let channels = link << partition.channel_shift;
-        let channels = &partition.channels[channels..channels + partition.shared.vcs];
+        let interface = &partition.interfaces.all[index];
+        let link = partition.ports.of_routers + index;
+        let channels = link << partition.ports.grid.shift;
+        let channels = &partition.ports.channels[channels..channels + partition.shared.vcs];
         let sources = interface.sources.start as usize..interface.sources.end as usize;
         let first = incomplete.partition_point(|&(to, ..)| (to as usize) < index);
         let arriving = incomplete[first..]
@@ -235,13 +245,14 @@ impl<P: Probe> Saver<'_, '_, P> {
         NodeRecord {
             interface: interface.clone(),
             outgoing: partition
+                .interfaces
                 .waiting
                 .iter(&interface.outgoing)
                 .copied()
                 .collect(),
-            link: partition.ports[link],
+            link: partition.ports.all[link],
             credits: channels.iter().map(|channel| channel.credits).collect(),
-            sources: partition.sources[sources]
+            sources: partition.interfaces.sources[sources]
                 .iter()
                 .map(|source| SourceRecord {
                     message: source.next_message,
@@ -252,7 +263,7 @@ impl<P: Probe> Saver<'_, '_, P> {
                 .ranks
                 .of(index)
                 .iter()
-                .map(|&rank| partition.ranks[rank as usize].save())
+                .map(|&rank| partition.ranks.all[rank as usize].save())
                 .collect(),
             incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
             watch: partition.probe.links(link..link + 1).first().cloned(),

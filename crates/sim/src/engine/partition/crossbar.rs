@@ -27,7 +27,7 @@ impl<P: Probe> Partition<'_, P> {
         let output = first_port + usize::from(packet.out_port);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
         if crossbar.counts_requests {
-            self.ports[output].queued += packet.size;
+            self.ports.all[output].queued += packet.size;
         }
         let fifo = &mut crossbar.fifos[input * vcs + vc];
         let first = fifo.0 == NIL;
@@ -40,7 +40,7 @@ impl<P: Probe> Partition<'_, P> {
         }
         let side = crossbar.sides[input];
         if side.input_free > self.now && !side.input_wake {
-            self.wake_input_when_free(self.current, first_port, input);
+            self.wake_input_when_free(self.window.router, first_port, input);
         }
         if first {
             self.touch_crossbar(output);
@@ -118,7 +118,7 @@ impl<P: Probe> Partition<'_, P> {
     /// Grants as many requests of `output` as can be granted now: at most one,
     /// since the output is busy then.
     pub fn try_grant(&mut self, router: u32, first_port: usize, output: usize, now: u64) {
-        if self.ports[output].free_at <= now {
+        if self.ports.all[output].free_at <= now {
             self.release_output(output);
         }
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
@@ -143,7 +143,7 @@ impl<P: Probe> Partition<'_, P> {
         }
         match self.choose_request(first_port, output, now) {
             Choice::Fifo(fifo) => self.grant(router, first_port, output, fifo, now),
-            Choice::LacksRoom if self.ports[output].free_at > now => {
+            Choice::LacksRoom if self.ports.all[output].free_at > now => {
                 self.wake_link(router, first_port, output);
             }
             Choice::LacksRoom | Choice::Nothing => {}
@@ -156,7 +156,7 @@ impl<P: Probe> Partition<'_, P> {
         let shared = self.shared;
         let vcs = shared.vcs;
         let takes_credits = self.takes_credits(output);
-        let (channels, first_channel) = (&self.channels, output << self.channel_shift);
+        let (channels, first_channel) = (&self.ports.channels, output << self.ports.grid.shift);
         let credits =
             |vc: u8| takes_credits.then(|| channels[first_channel + usize::from(vc)].credits);
         let crossbar = self.crossbar.as_mut().expect("the crossbar is bounded");
@@ -243,7 +243,7 @@ impl<P: Probe> Partition<'_, P> {
     /// Whether packets take the credits of this output's link at the crossbar. A
     /// node takes everything, so that the links to nodes need none.
     fn takes_credits(&self, output: usize) -> bool {
-        let class = self.ports[output].class;
+        let class = self.ports.all[output].class;
         self.credits_at_crossbar && !self.classes[class as usize].terminal
     }
 
@@ -267,7 +267,7 @@ impl<P: Probe> Partition<'_, P> {
         // The link will not end before the crossbar, nor before the tail's last
         // flit has arrived and gone out at the link's own rate; it adds delay and
         // flit to the tail, which have passed here already.
-        let class = &shared.classes[self.ports[output].class as usize];
+        let class = &shared.classes[self.ports.all[output].class as usize];
         let flit = shared
             .flit
             .map_or(0, |flit| class.rate.first_flit_duration(size, flit));
@@ -275,13 +275,13 @@ impl<P: Probe> Partition<'_, P> {
         packet.next = NIL;
         if crossbar.counts_requests {
             // It counts again as it enters the output's buffer.
-            self.ports[output].queued -= packet.size;
+            self.ports.all[output].queued -= packet.size;
         }
         crossbar.room[output * vcs + usize::from(packet.out_vc)] -= packet.size;
         if takes_credits {
-            let channel = (output << self.channel_shift) + usize::from(packet.out_vc);
-            self.channels[channel].credits -= packet.size;
-            if let Some(promised) = self.promised.get_mut(channel) {
+            let channel = self.ports.grid.channel(output, usize::from(packet.out_vc));
+            self.ports.channels[channel].credits -= packet.size;
+            if let Some(promised) = self.ports.promised.get_mut(channel) {
                 *promised -= packet.size;
             }
         }

@@ -7,9 +7,9 @@ use odonata_run::memory::{make_room, make_room_in};
 use odonata_run::{InjectionOrder, JobLoad, MessageRecord, MessageRecords};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId, RouterId};
 
-use super::{Incomplete, Partition, RECORDED};
+use super::{Partition, RECORDED};
 use crate::engine::calendar::{Event, Kind};
-use crate::engine::interface::{Draft, OutMessage};
+use crate::engine::interface::{Draft, Incomplete, OutMessage};
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::payload::{
     DELIVERED, DELIVERED_LOCALLY, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
@@ -20,7 +20,7 @@ use crate::engine::probe::{Approach, Departure, Probe};
 impl<P: Probe> Partition<'_, P> {
     /// Makes sure that the interface is looked at, at `time` or before.
     fn arm(&mut self, index: usize, time: u64) {
-        let interface = &mut self.interfaces[index];
+        let interface = &mut self.interfaces.all[index];
         if time < interface.wake_at {
             interface.wake_at = time;
             let event = Event::new(
@@ -36,17 +36,17 @@ impl<P: Probe> Partition<'_, P> {
 
     /// The open-loop source of an interface that sends next.
     fn next_source(&self, index: usize) -> Option<usize> {
-        let range = self.interfaces[index].sources.clone();
+        let range = self.interfaces.all[index].sources.clone();
         range
             .map(|s| s as usize)
-            .min_by_key(|&s| self.sources[s].next_time)
+            .min_by_key(|&s| self.interfaces.sources[s].next_time)
     }
 
     /// Makes sure that the interface is looked at when its next open-loop
     /// message is created, and not before `earliest`.
     pub fn arm_interface(&mut self, index: usize, earliest: u64) {
         if let Some(source) = self.next_source(index) {
-            let time = self.sources[source].next_time.max(earliest);
+            let time = self.interfaces.sources[source].next_time.max(earliest);
             if time < self.shared.stop {
                 self.arm(index, time);
             }
@@ -54,18 +54,18 @@ impl<P: Probe> Partition<'_, P> {
     }
 
     pub fn wake_interface(&mut self, index: u32, now: u64) {
-        let interface = &mut self.interfaces[index as usize];
+        let interface = &mut self.interfaces.all[index as usize];
         if interface.wake_at == now {
             interface.wake_at = NEVER;
         }
-        self.touch(self.router_ports + index as usize);
+        self.touch(self.ports.of_routers + index as usize);
     }
 
     /// Lets the interface send its next packet, if its link is free and the
     /// router has room.
     pub fn try_inject(&mut self, index: usize, now: u64) {
-        let port = self.router_ports + index;
-        let ready_at = self.interfaces[index].ready_at;
+        let port = self.ports.of_routers + index;
+        let ready_at = self.interfaces.all[index].ready_at;
         if ready_at > now {
             self.arm_for_next(index, ready_at);
             return;
@@ -74,53 +74,59 @@ impl<P: Probe> Partition<'_, P> {
             self.arm_interface(index, now + 1);
             return;
         }
-        let size = self.outgoing.bytes_left.min(u64::from(self.packet)) as u32;
+        let size = self
+            .interfaces
+            .outgoing
+            .bytes_left
+            .min(u64::from(self.packet)) as u32;
         let lane = match self.shared.lanes.are_several() {
             true => self.lane_of_interface(port, size.max(self.least_room)),
             false => 0,
         };
-        let channel = (port << self.channel_shift) + lane;
-        let state = &mut self.ports[port];
-        if self.channels[channel].credits < size.max(self.least_room) {
+        let channel = self.ports.grid.channel(port, lane);
+        let state = &mut self.ports.all[port];
+        if self.ports.channels[channel].credits < size.max(self.least_room) {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
                 if P::ON {
-                    let (link, job) = (self.link(port), self.outgoing.contents.job);
+                    let (link, job) = (self.link(port), self.interfaces.outgoing.contents.job);
                     self.probe.wait(link, lane as u8, job, now);
                 }
             }
-            let queue = &mut self.interfaces[index].outgoing;
-            self.waiting.push_front(queue, self.outgoing);
+            let queue = &mut self.interfaces.all[index].outgoing;
+            self.interfaces
+                .waiting
+                .push_front(queue, self.interfaces.outgoing);
             return;
         }
         if P::ON {
             // A packet at a node waits from when its turn has come.
-            let (link, job) = (self.link(port), self.outgoing.contents.job);
+            let (link, job) = (self.link(port), self.interfaces.outgoing.contents.job);
             match link.stalled_since {
                 NEVER => self.probe.wait(link, lane as u8, job, now),
                 _ => self.probe.settle(link, now),
             }
         }
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if state.stalled_since != NEVER {
             state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, lane as u8, size, now);
-        let left = self.outgoing.bytes_left - u64::from(size);
+        let left = self.interfaces.outgoing.bytes_left - u64::from(size);
         let ready_at = if left == 0 {
             self.end_message(index, end)
         } else {
             self.put_back(index, left);
             end
         };
-        self.interfaces[index].ready_at = ready_at;
+        self.interfaces.all[index].ready_at = ready_at;
         self.arm_for_next(index, ready_at);
     }
 
     /// Lets the interface go on at a time, with its queue or with what its sources create.
     #[inline(always)]
     fn arm_for_next(&mut self, index: usize, at: u64) {
-        if self.interfaces[index].outgoing.is_empty() {
+        if self.interfaces.all[index].outgoing.is_empty() {
             self.arm_interface(index, at);
         } else {
             self.arm(index, at);
@@ -131,34 +137,36 @@ impl<P: Probe> Partition<'_, P> {
     #[inline(always)]
     fn take_message(&mut self, index: usize, now: u64) -> bool {
         let mut fresh = false;
-        if !self.interfaces[index].open_active {
+        if !self.interfaces.all[index].open_active {
             fresh = self.pull_open_message(index, now);
-            self.interfaces[index].open_active = fresh;
+            self.interfaces.all[index].open_active = fresh;
         }
-        let queue = &mut self.interfaces[index].outgoing;
+        let queue = &mut self.interfaces.all[index].outgoing;
         // A message that finds nothing before it need not queue.
         if fresh && queue.is_empty() {
             return true;
         }
         if fresh {
-            self.waiting.push_back(queue, self.outgoing);
+            self.interfaces
+                .waiting
+                .push_back(queue, self.interfaces.outgoing);
         }
-        let Some(message) = self.waiting.pop_front(queue) else {
+        let Some(message) = self.interfaces.waiting.pop_front(queue) else {
             return false;
         };
-        self.outgoing = message;
+        self.interfaces.outgoing = message;
         true
     }
 
     /// The last packet of a message leaves the interface at `end`; when the next may begin.
     #[inline(always)]
     fn end_message(&mut self, index: usize, end: u64) -> u64 {
-        let interface = &mut self.interfaces[index];
+        let interface = &mut self.interfaces.all[index];
         let OutMessage {
             local_rank,
             request,
             ..
-        } = self.outgoing;
+        } = self.interfaces.outgoing;
         if local_rank == NIL {
             interface.open_active = false;
             return end;
@@ -170,24 +178,24 @@ impl<P: Probe> Partition<'_, P> {
             self.schedule(event);
             self.message_leaves(local_rank, request);
         }
-        if self.outgoing.contents.kind.is_control() {
+        if self.interfaces.outgoing.contents.kind.is_control() {
             return end;
         }
-        let job = self.outgoing.contents.job;
+        let job = self.interfaces.outgoing.contents.job;
         end + self.shared.jobs[usize::from(job)].protocol.gap.0
     }
 
     /// Queues what is left of the message that is being sent.
     #[inline(always)]
     fn put_back(&mut self, index: usize, left: u64) {
-        let queue = &mut self.interfaces[index].outgoing;
+        let queue = &mut self.interfaces.all[index].outgoing;
         let rest = OutMessage {
             bytes_left: left,
-            ..self.outgoing
+            ..self.interfaces.outgoing
         };
         match self.shared.config.nic.injection {
-            InjectionOrder::RoundRobin => self.waiting.push_back(queue, rest),
-            InjectionOrder::Fifo => self.waiting.push_front(queue, rest),
+            InjectionOrder::RoundRobin => self.interfaces.waiting.push_back(queue, rest),
+            InjectionOrder::Fifo => self.interfaces.waiting.push_front(queue, rest),
         }
     }
 
@@ -195,12 +203,12 @@ impl<P: Probe> Partition<'_, P> {
     /// has left the node.
     fn inject(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
         let shared = self.shared;
-        let message = &self.outgoing;
-        let port = self.router_ports + index;
-        let interface = &mut self.interfaces[index];
+        let message = &self.interfaces.outgoing;
+        let port = self.ports.of_routers + index;
+        let interface = &mut self.interfaces.all[index];
         let sequence = interface.packets;
         interface.packets = sequence.wrapping_add(1);
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         let class = &shared.classes[state.class as usize];
         let end = now + class.rate.duration(size, self.packet);
         let head = match self.flit {
@@ -210,7 +218,7 @@ impl<P: Probe> Partition<'_, P> {
         let measured = state.start(class, size, now, end, self.warmup);
         let room = size.max(self.least_room);
         state.downstream += room;
-        self.channels[(port << self.channel_shift) + usize::from(lane)].credits -= room;
+        self.ports.channels[self.ports.grid.channel(port, usize::from(lane))].credits -= room;
         if P::ON {
             let departure = Departure {
                 job: message.contents.job,
@@ -232,11 +240,12 @@ impl<P: Probe> Partition<'_, P> {
             });
             self.probe.send(self.link(port), departure);
         }
-        let (interface, state) = (&self.interfaces[index], &self.ports[port]);
-        self.injected_bytes += u64::from(size);
+        let (interface, state) = (&self.interfaces.all[index], &self.ports.all[port]);
+        self.accounts.injected_bytes += u64::from(size);
         self.last_move = now;
         if !message.contents.kind.is_control() {
-            self.timeline
+            self.accounts
+                .timeline
                 .inject(now, u32::from(message.contents.job), u64::from(size));
         }
         let (router, terminal) = shared.attachment(message.contents.destination);
@@ -280,7 +289,7 @@ impl<P: Probe> Partition<'_, P> {
     fn pull_open_message(&mut self, index: usize, now: u64) -> bool {
         let shared = self.shared;
         while let Some(at) = self.next_source(index) {
-            let source = self.sources[at];
+            let source = self.interfaces.sources[at];
             if source.next_time > now || source.next_time >= self.stop {
                 return false;
             }
@@ -293,10 +302,10 @@ impl<P: Probe> Partition<'_, P> {
             let created = Picoseconds(source.next_time);
             let Some(to) = load.destination(shared.destination_key, entity, n, RankId(source.rank))
             else {
-                self.sources[at].next_time = NEVER;
+                self.interfaces.sources[at].next_time = NEVER;
                 continue;
             };
-            let next = &mut self.sources[at];
+            let next = &mut self.interfaces.sources[at];
             next.next_message = n + 1;
             next.next_time = load
                 .arrival(
@@ -333,7 +342,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Counts a message of a job that begins now, or began at `created`.
     pub fn count_created(&mut self, job: u32, bytes: Bytes, created: u64) {
-        let collector = &mut self.jobs[job as usize];
+        let collector = &mut self.accounts.jobs[job as usize];
         collector.messages_created += 1;
         collector.bytes_created += bytes.0;
         if created >= self.warmup {
@@ -356,10 +365,10 @@ impl<P: Probe> Partition<'_, P> {
             ..
         } = draft;
         let destination = shared.node_of(job, to.0).0;
-        let interface = &mut self.interfaces[index];
+        let interface = &mut self.interfaces.all[index];
         let mut message = 0;
         if kind.is_control() {
-            self.control_bytes += bytes.0 as i64;
+            self.accounts.control_bytes += bytes.0 as i64;
         } else {
             message = interface.messages;
             interface.messages = message.wrapping_add(1);
@@ -378,7 +387,7 @@ impl<P: Probe> Partition<'_, P> {
             kind,
         };
         if destination != interface.node {
-            self.outgoing = OutMessage {
+            self.interfaces.outgoing = OutMessage {
                 bytes_left: bytes.0,
                 created,
                 local_rank: draft.local_rank,
@@ -394,10 +403,11 @@ impl<P: Probe> Partition<'_, P> {
         let end = begin.saturating_add(duration);
         interface.loopback_free = end;
         let time = end.saturating_add(nic.loopback_latency.0).max(now + 1);
-        let interface = &self.interfaces[index];
+        let interface = &self.interfaces.all[index];
         let (router, terminal) = (interface.router - self.base_router, interface.terminal);
-        self.injected_bytes += bytes.0;
-        self.timeline
+        self.accounts.injected_bytes += bytes.0;
+        self.accounts
+            .timeline
             .inject(begin.min(shared.stop.saturating_sub(1)), job, bytes.0);
         let packet = Packet {
             created,
@@ -408,7 +418,7 @@ impl<P: Probe> Partition<'_, P> {
             ..Packet::VACANT
         };
         let slot = self.packets.insert(packet, contents);
-        self.loopback_bytes += bytes.0 as i64;
+        self.accounts.loopback_bytes += bytes.0 as i64;
         if time < shared.stop {
             self.schedule(Event::new(
                 time,
@@ -432,16 +442,16 @@ impl<P: Probe> Partition<'_, P> {
         let control = !packet.bare && self.packets.contents[slot as usize].kind.is_control();
         if time >= shared.stop {
             if control {
-                self.control_bytes -= size as i64;
+                self.accounts.control_bytes -= size as i64;
             } else {
-                self.leaving_bytes += size;
+                self.accounts.leaving_bytes += size;
             }
             self.packets.remove(slot);
             return;
         }
-        self.packets_delivered += 1;
+        self.accounts.packets_delivered += 1;
         if control {
-            self.control_bytes -= size as i64;
+            self.accounts.control_bytes -= size as i64;
             self.packets.hot[slot as usize].size = 0;
             self.schedule(Event::new(
                 time,
@@ -454,7 +464,7 @@ impl<P: Probe> Partition<'_, P> {
         }
         let job = u32::from(packet.job);
         self.count_delivered(job, time, size);
-        let collector = &mut self.jobs[job as usize];
+        let collector = &mut self.accounts.jobs[job as usize];
         let measured = packet.created >= self.warmup;
         if measured {
             collector.visit(packet.routers);
@@ -464,7 +474,9 @@ impl<P: Probe> Partition<'_, P> {
             if measured {
                 collector.single_latency.record(time - packet.created);
             }
-            self.timeline.complete(time, job, time - packet.created);
+            self.accounts
+                .timeline
+                .complete(time, job, time - packet.created);
             self.packets.remove(slot);
             return;
         }
@@ -474,8 +486,11 @@ impl<P: Probe> Partition<'_, P> {
         let contents = self.packets.contents[slot as usize];
         if contents.message_bytes > size {
             let key = (u64::from(packet.source) << 32) | u64::from(contents.message);
-            make_room_in(&mut self.incomplete, "messages that have arrived in part");
-            let message = self.incomplete.entry(key).or_insert(Incomplete {
+            make_room_in(
+                &mut self.interfaces.incomplete,
+                "messages that have arrived in part",
+            );
+            let message = self.interfaces.incomplete.entry(key).or_insert(Incomplete {
                 missing: contents.message_bytes,
                 destination: contents.destination,
             });
@@ -484,7 +499,7 @@ impl<P: Probe> Partition<'_, P> {
                 self.packets.remove(slot);
                 return;
             }
-            self.incomplete.remove(&key);
+            self.interfaces.incomplete.remove(&key);
         }
         self.complete_message(&packet, &contents, time);
         if matches!(shared.jobs[job as usize].load, JobLoad::Closed(_)) {
@@ -502,29 +517,30 @@ impl<P: Probe> Partition<'_, P> {
     }
 
     fn count_delivered(&mut self, job: u32, time: u64, bytes: u64) {
-        let collector = &mut self.jobs[job as usize];
+        let collector = &mut self.accounts.jobs[job as usize];
         collector.bytes_delivered += bytes;
         collector.last_delivery = collector.last_delivery.max(time);
         if time >= self.warmup {
             collector.bytes_delivered_measured += bytes;
         }
-        self.delivered_bytes += bytes;
-        self.timeline.deliver(time, job, bytes);
+        self.accounts.delivered_bytes += bytes;
+        self.accounts.timeline.deliver(time, job, bytes);
     }
 
     fn complete_message(&mut self, packet: &Packet, contents: &Contents, time: u64) {
-        let collector = &mut self.jobs[contents.job as usize];
+        let collector = &mut self.accounts.jobs[contents.job as usize];
         collector.messages_delivered += 1;
         if packet.created >= self.warmup {
             collector.message_latency.record(time - packet.created);
         }
-        self.timeline
+        self.accounts
+            .timeline
             .complete(time, u32::from(contents.job), time - packet.created);
         if let MessageRecords::EveryNth(n) = self.shared.measurement.messages
             && contents.message.is_multiple_of(n.max(1))
         {
-            make_room(&mut self.messages, RECORDED);
-            self.messages.push(MessageRecord {
+            make_room(&mut self.accounts.messages, RECORDED);
+            self.accounts.messages.push(MessageRecord {
                 job: u32::from(contents.job),
                 source_rank: contents.source_rank,
                 destination_rank: contents.destination_rank,
@@ -552,14 +568,14 @@ impl<P: Probe> Partition<'_, P> {
                 let packet = self.packets.hot[subject as usize];
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
-                self.loopback_bytes -= contents.message_bytes as i64;
+                self.accounts.loopback_bytes -= contents.message_bytes as i64;
                 self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
                 self.receive_local_message(&contents, packet.created, now);
             }
         }
-        if !self.interfaces[interface as usize].outgoing.is_empty() {
-            self.touch(self.router_ports + interface as usize);
+        if !self.interfaces.all[interface as usize].outgoing.is_empty() {
+            self.touch(self.ports.of_routers + interface as usize);
         }
     }
 
@@ -567,8 +583,9 @@ impl<P: Probe> Partition<'_, P> {
     pub fn pending_control_bytes(&self) -> u64 {
         let waiting: u64 = self
             .interfaces
+            .all
             .iter()
-            .flat_map(|interface| self.waiting.iter(&interface.outgoing))
+            .flat_map(|interface| self.interfaces.waiting.iter(&interface.outgoing))
             .filter(|message| message.contents.kind.is_control())
             .map(|message| message.bytes_left)
             .sum();
@@ -582,19 +599,20 @@ impl<P: Probe> Partition<'_, P> {
         let shared = self.shared;
         let mut backlog: u64 = self
             .interfaces
+            .all
             .iter()
-            .flat_map(|interface| self.waiting.iter(&interface.outgoing))
+            .flat_map(|interface| self.interfaces.waiting.iter(&interface.outgoing))
             .filter(|message| !message.contents.kind.is_control())
             .map(|message| message.bytes_left)
             .sum();
-        for source in self.sources.iter() {
+        for source in self.interfaces.sources.iter() {
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {
                 continue;
             };
             let entity = u64::from(shared.rank(source.job, source.rank));
             let (mut n, mut time) = (source.next_message, source.next_time);
-            let collector = &mut self.jobs[source.job as usize];
+            let collector = &mut self.accounts.jobs[source.job as usize];
             while time < end {
                 if load
                     .destination(shared.destination_key, entity, n, RankId(source.rank))
@@ -621,9 +639,9 @@ impl<P: Probe> Partition<'_, P> {
                     .0;
             }
         }
-        for rank in &self.ranks {
+        for rank in &self.ranks.all {
             if !rank.is_finished() {
-                self.jobs[rank.job as usize].unfinished += 1;
+                self.accounts.jobs[rank.job as usize].unfinished += 1;
             }
             backlog += rank.held_bytes();
         }

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use odonata_network::Routing;
 use odonata_run::Arbitration;
-use odonata_run::memory::prefetch_to_write;
 use odonata_units::RouterId;
 
 use super::Partition;
@@ -37,18 +36,18 @@ impl<P: Probe> Partition<'_, P> {
         let payload = event.payload();
         let vc = (payload >> CREDIT_VC_SHIFT) as usize;
         if P::ON {
-            let now = self.window_start + event.offset();
+            let now = self.window.start + event.offset();
             self.probe.credited(self.link(port), vc as u8, payload, now);
         }
-        self.channels[(port << self.channel_shift) + vc].credits += credit_size::<P>(payload);
-        self.ports[port].downstream -= credit_size::<P>(payload);
-        if self.ports[port].stalled_since != NEVER {
+        self.ports.channels[self.ports.grid.channel(port, vc)].credits += credit_size::<P>(payload);
+        self.ports.all[port].downstream -= credit_size::<P>(payload);
+        if self.ports.all[port].stalled_since != NEVER {
             self.touch(port);
         }
-        if self.credits_at_crossbar && port < self.router_ports {
+        if self.credits_at_crossbar && port < self.ports.of_routers {
             if self.handover.is_some() {
-                let now = self.window_start + event.offset();
-                self.hand_over((port << self.channel_shift) + vc, port, now);
+                let now = self.window.start + event.offset();
+                self.hand_over(self.ports.grid.channel(port, vc), port, now);
             } else {
                 self.touch_crossbar(port);
             }
@@ -68,8 +67,8 @@ impl<P: Probe> Partition<'_, P> {
         alone: bool,
     ) {
         let slot = event.payload();
-        let now = self.window_start + event.offset();
-        let keeps_decisions = self.keeps_decisions;
+        let now = self.window.start + event.offset();
+        let keeps_decisions = self.routing.keeps_decisions;
         let decided = self.packets.hot[slot as usize].out_port != UNROUTED;
         let follows = !decided && keeps_decisions && self.take_message_route(router, slot);
         if !(decided || follows) {
@@ -80,9 +79,9 @@ impl<P: Probe> Partition<'_, P> {
         }
         let packet = &self.packets.hot[slot as usize];
         let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
-        if first_port + usize::from(out_port) >= self.end_port
+        if first_port + usize::from(out_port) >= self.window.end_port
             || usize::from(vc) >= self.shared.vcs
-            || self.ports[first_port + usize::from(out_port)].peer_router == NIL
+            || self.ports.all[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
         }
@@ -100,20 +99,20 @@ impl<P: Probe> Partition<'_, P> {
             }
             return;
         }
-        let channel = (port << self.channel_shift) + usize::from(vc);
-        let state = &mut self.ports[port];
+        let channel = self.ports.grid.channel(port, usize::from(vc));
+        let state = &mut self.ports.all[port];
         // One branch for all, as each by itself is unpredictable.
         let at_once = alone
             & (state.waiting == 0)
             & (state.free_at <= now)
-            & (self.channels[channel].credits >= size);
+            & (self.ports.channels[channel].credits >= size);
         if at_once {
             state.served = vc;
             self.transmit(router, first_port, port, channel, slot, now);
             return;
         }
         self.enter_output_queue(port, slot);
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if state.free_at > now {
             self.wake_link(router, first_port, port);
         } else if alone {
@@ -134,16 +133,16 @@ impl<P: Probe> Partition<'_, P> {
         early: &[PackedEvent],
     ) {
         let slot = event.payload();
-        let now = self.window_start + event.offset();
+        let now = self.window.start + event.offset();
         let packet = &mut self.packets.hot[slot as usize];
-        let first_channel = first_port << self.channel_shift;
+        let first_channel = first_port << self.ports.grid.shift;
         let asked;
         let rooms = match R::RESERVES || routing.reads_channels() {
             true => {
                 asked = Rooms {
                     classes: &self.classes[..],
-                    channels: &self.channels[first_channel..self.promised.len()],
-                    promised: &self.promised[first_channel..],
+                    channels: &self.ports.channels[first_channel..self.ports.promised.len()],
+                    promised: &self.ports.promised[first_channel..],
                     lanes: self.shared.lanes,
                     waiting: match &self.crossbar {
                         Some(crossbar) if !crossbar.counts_requests => {
@@ -154,7 +153,7 @@ impl<P: Probe> Partition<'_, P> {
                         }
                         _ => Waiting::Promised,
                     },
-                    channel_shift: self.channel_shift,
+                    channel_shift: self.ports.grid.shift,
                     packet: packet.size.max(self.least_room),
                 };
                 &asked
@@ -162,17 +161,17 @@ impl<P: Probe> Partition<'_, P> {
             false => &Rooms::UNASKED,
         };
         let view = View {
-            ports: &self.ports[first_port..self.router_ports],
+            ports: &self.ports.all[first_port..self.ports.of_routers],
             rooms,
             early,
             offset: event.offset(),
-            snapshot: self.snapshot,
+            snapshot: self.routing.snapshot,
             key: self.shared.routing_key,
             entity: 0,
             counter: 0,
             now,
             q_table: match R::LEARNS {
-                true => &self.q_tables[router as usize],
+                true => &self.routing.q_tables[router as usize],
                 false => &[],
             },
             source: 0,
@@ -198,12 +197,12 @@ impl<P: Probe> Partition<'_, P> {
         let first_port = self.shared.topology.first_port[(self.base_router + router) as usize];
         let first_port = (first_port - self.base_port) as usize;
         let view = View {
-            ports: &self.ports[first_port..self.router_ports],
+            ports: &self.ports.all[first_port..self.ports.of_routers],
             // Algorithms whose tables change ask for no room.
             rooms: &Rooms::UNASKED,
             early: &[],
             offset: 0,
-            snapshot: self.snapshot,
+            snapshot: self.routing.snapshot,
             key: self.shared.routing_key,
             entity: 0,
             counter: 0,
@@ -215,7 +214,7 @@ impl<P: Probe> Partition<'_, P> {
         };
         let packet = &mut self.packets.hot[slot as usize];
         view.route_again(routing, self.base_router + router, packet);
-        if self.keeps_decisions {
+        if self.routing.keeps_decisions {
             self.choose_lane(router, first_port, slot, &[], 0);
             self.promise(first_port, slot);
         }
@@ -237,14 +236,14 @@ impl<P: Probe> Partition<'_, P> {
     /// Changes what the routing algorithm keeps for a router of this partition.
     pub(super) fn learn<R: Routing>(&mut self, routing: &R, router: u32, port: u16, feedback: u32) {
         let at = RouterId(self.base_router + router);
-        let q_table = &mut self.q_tables[router as usize];
+        let q_table = &mut self.routing.q_tables[router as usize];
         routing.learn(at, q_table, port, feedback);
     }
 
     /// A packet has taken credits that were promised to it, on a link between routers.
     #[inline(always)]
     pub(in crate::engine) fn keep_promise(&mut self, channel: usize, room: u32) {
-        if let Some(promised) = self.promised.get_mut(channel) {
+        if let Some(promised) = self.ports.promised.get_mut(channel) {
             *promised -= room;
         }
     }
@@ -287,17 +286,22 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &mut self.packets.hot[slot as usize];
         packet.next = NIL;
         let vc = usize::from(packet.out_vc);
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
         if self.transit_first() {
-            let channel = (port << self.channel_shift) + vc;
-            let ends = (self.channels[channel].head, self.channels[channel].tail);
-            (self.channels[channel].head, self.channels[channel].tail) =
-                self.join_by_origin(ends, slot);
+            let channel = self.ports.grid.channel(port, vc);
+            let ends = (
+                self.ports.channels[channel].head,
+                self.ports.channels[channel].tail,
+            );
+            (
+                self.ports.channels[channel].head,
+                self.ports.channels[channel].tail,
+            ) = self.join_by_origin(ends, slot);
             return;
         }
-        let channel = &mut self.channels[(port << self.channel_shift) + vc];
+        let channel = &mut self.ports.channels[self.ports.grid.channel(port, vc)];
         if channel.head == NIL {
             channel.head = slot;
         } else {
@@ -309,8 +313,8 @@ impl<P: Probe> Partition<'_, P> {
     /// The virtual channel whose first packet leaves next over a port, if one has credits.
     #[inline(always)]
     fn choose_channel(&self, port: usize) -> Option<usize> {
-        let state = &self.ports[port];
-        let channels = port << self.channel_shift;
+        let state = &self.ports.all[port];
+        let channels = port << self.ports.grid.shift;
         let mut waiting = state.waiting;
         match self.shared.config.router.arbitration {
             Arbitration::RoundRobin => loop {
@@ -318,7 +322,7 @@ impl<P: Probe> Partition<'_, P> {
                     break None;
                 }
                 let vc = next_after(state.served, waiting);
-                let channel = &self.channels[channels + vc];
+                let channel = &self.ports.channels[channels + vc];
                 if self.credits_at_crossbar
                     || self.packets.hot[channel.head as usize].size <= channel.credits
                 {
@@ -331,7 +335,7 @@ impl<P: Probe> Partition<'_, P> {
                     break None;
                 }
                 let vc = waiting.trailing_zeros() as usize;
-                let channel = &self.channels[channels + vc];
+                let channel = &self.ports.channels[channels + vc];
                 if self.credits_at_crossbar
                     || self.packets.hot[channel.head as usize].size <= channel.credits
                 {
@@ -344,7 +348,7 @@ impl<P: Probe> Partition<'_, P> {
                 while waiting != 0 {
                     let vc = waiting.trailing_zeros() as usize;
                     waiting &= waiting - 1;
-                    let channel = &self.channels[channels + vc];
+                    let channel = &self.ports.channels[channels + vc];
                     let packet = &self.packets.hot[channel.head as usize];
                     let age = (packet.created, packet.sequence, packet.source);
                     let may_leave = self.credits_at_crossbar || packet.size <= channel.credits;
@@ -362,7 +366,7 @@ impl<P: Probe> Partition<'_, P> {
                     }
                     let vc = next_after(state.served, waiting);
                     waiting &= !(1 << vc);
-                    let channel = &self.channels[channels + vc];
+                    let channel = &self.ports.channels[channels + vc];
                     let packet = &self.packets.hot[channel.head as usize];
                     if self.credits_at_crossbar || packet.size <= channel.credits {
                         if !self.classes[packet.upstream_class as usize].terminal {
@@ -384,7 +388,7 @@ impl<P: Probe> Partition<'_, P> {
         port: usize,
         now: u64,
     ) {
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if state.waiting == 0 {
             if self.staged {
                 self.note_stall(port, now);
@@ -399,7 +403,7 @@ impl<P: Probe> Partition<'_, P> {
             self.release_output(port);
         }
         let chosen = self.choose_channel(port);
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         let Some(vc) = chosen else {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
@@ -411,12 +415,12 @@ impl<P: Probe> Partition<'_, P> {
                 let link = self.link(port);
                 self.probe.settle(link, now);
             }
-            self.ports[port].end_stall(now, self.warmup);
+            self.ports.all[port].end_stall(now, self.warmup);
         }
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         state.served = vc as u8;
-        let at = (port << self.channel_shift) + vc;
-        let channel = &mut self.channels[at];
+        let at = self.ports.grid.channel(port, vc);
+        let channel = &mut self.ports.channels[at];
         let slot = channel.head;
         let packet = &self.packets.hot[slot as usize];
         state.queued -= packet.size.max(self.least_room);
@@ -425,7 +429,7 @@ impl<P: Probe> Partition<'_, P> {
             state.waiting &= !(1 << vc);
         }
         self.transmit(router, first_port, port, at, slot, now);
-        if self.ports[port].waiting != 0 || self.staged && self.holds_packets(port) {
+        if self.ports.all[port].waiting != 0 || self.staged && self.holds_packets(port) {
             self.wake_link(router, first_port, port);
         }
     }
@@ -433,7 +437,7 @@ impl<P: Probe> Partition<'_, P> {
     /// Looks at a port again when its link is free, unless that is to happen anyway.
     #[inline(always)]
     pub(in crate::engine) fn wake_link(&mut self, router: u32, first_port: usize, port: usize) {
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if !state.wake {
             state.wake = true;
             let number = (port - first_port) as u32;
@@ -453,7 +457,7 @@ impl<P: Probe> Partition<'_, P> {
         slot: u32,
         now: u64,
     ) {
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         let class = &self.classes[state.class as usize];
         let (latency, terminal) = (class.latency, class.terminal);
         let packet = &mut self.packets.hot[slot as usize];
@@ -467,7 +471,7 @@ impl<P: Probe> Partition<'_, P> {
             end = end.max(packet.tail + self.delay + flit);
         }
         let measured = state.start(class, size, now, end, self.warmup);
-        self.packet_hops += 1;
+        self.accounts.packet_hops += 1;
         self.last_move = now;
         let out_vc = packet.out_vc;
         if P::ON {
@@ -507,10 +511,10 @@ impl<P: Probe> Partition<'_, P> {
             return;
         }
         if !self.credits_at_crossbar {
-            self.channels[channel].credits -= size;
+            self.ports.channels[channel].credits -= size;
             self.keep_promise(channel, size);
         }
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         state.downstream += size.max(self.least_room);
         let (peer_router, peer_port, class) = (state.peer_router, state.peer_port, state.class);
         let arrival = head + latency + self.delay;
@@ -545,53 +549,5 @@ impl<P: Probe> Partition<'_, P> {
         let payload = (u32::from(packet.lane) << CREDIT_VC_SHIFT) | whose | credit;
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Credit, router, port, time, payload);
-    }
-
-    /// Sends an event to the port of a router of the network that a packet came from.
-    #[inline(always)]
-    fn send_back(&mut self, kind: Kind, router: u32, port: u32, time: u64, payload: u32) {
-        if self.has_router(router) {
-            let event = Event::new(time, router - self.base_router, kind, port, payload);
-            self.schedule(event);
-        } else {
-            let (partition, router) = self.elsewhere(router);
-            let event = Event::new(time, router, kind, port, payload);
-            let credits = &mut self.outbox[partition].credits;
-            prefetch_to_write(credits, credits.len() + 16);
-            credits.push(event);
-        }
-    }
-
-    /// Whether a router of the network is in this partition.
-    #[inline(always)]
-    fn has_router(&self, router: u32) -> bool {
-        router.wrapping_sub(self.base_router) < self.end_router - self.base_router
-    }
-
-    /// Lets a packet arrive at a router of another partition. Returns the copy
-    /// of it that goes there, for what changes on the way: written only then,
-    /// as copying what has just been written stalls the processor.
-    fn post_packet(&mut self, router: u32, port: u32, time: u64, slot: u32) -> &mut Packet {
-        let (partition, router) = self.elsewhere(router);
-        let mail = &mut self.outbox[partition];
-        mail.arrivals
-            .push(Event::new(time, router, Kind::Arrive, port, 0));
-        let packet = &self.packets.hot[slot as usize];
-        if !packet.bare {
-            mail.contents.push(self.packets.contents[slot as usize]);
-        }
-        let copy = mail.packets.len();
-        prefetch_to_write(&mail.packets, copy + 8);
-        prefetch_to_write(&mail.arrivals, copy + 16);
-        mail.packets.push(*packet);
-        self.packets.remove(slot);
-        &mut mail.packets[copy]
-    }
-
-    /// Partition of a router of the network, and the router's number there.
-    #[inline(always)]
-    fn elsewhere(&self, router: u32) -> (usize, u32) {
-        let partition = usize::from(self.partition_of[router as usize]);
-        (partition, router - self.bounds[partition])
     }
 }

@@ -22,10 +22,10 @@ impl<P: Probe> Partition<'_, P> {
         let packet = &mut self.packets.hot[slot as usize];
         packet.next = NIL;
         let room = packet.size.max(self.least_room);
-        let channel = (port << self.channel_shift) + usize::from(packet.out_vc);
+        let channel = self.ports.grid.channel(port, usize::from(packet.out_vc));
         let handover = self.handover.as_mut().expect("packets are handed over");
         let mut held = handover.held[channel];
-        if held.0 == NIL && self.channels[channel].credits >= room {
+        if held.0 == NIL && self.ports.channels[channel].credits >= room {
             self.take_room(port, channel, slot, room, now);
         } else {
             if self.transit_first() {
@@ -40,9 +40,9 @@ impl<P: Probe> Partition<'_, P> {
             }
             let handover = self.handover.as_mut().expect("packets are handed over");
             handover.held[channel] = held;
-            self.ports[port].queued += room;
+            self.ports.all[port].queued += room;
         }
-        if self.ports[port].free_at > now {
+        if self.ports.all[port].free_at > now {
             self.wake_link(router, first_port, port);
         } else if alone {
             self.try_send(router, first_port, port, now);
@@ -61,20 +61,20 @@ impl<P: Probe> Partition<'_, P> {
             }
             let packet = &self.packets.hot[slot as usize];
             let room = packet.size.max(self.least_room);
-            if self.channels[channel].credits < room {
+            if self.ports.channels[channel].credits < room {
                 return;
             }
             handover.held[channel].0 = packet.next;
             // It counts again as it joins the queue.
-            self.ports[port].queued -= room;
+            self.ports.all[port].queued -= room;
             self.take_room(port, channel, slot, room, now);
             self.touch(port);
         }
     }
 
     fn take_room(&mut self, port: usize, channel: usize, slot: u32, room: u32, now: u64) {
-        self.channels[channel].credits -= room;
-        if !self.classes[self.ports[port].class as usize].terminal {
+        self.ports.channels[channel].credits -= room;
+        if !self.classes[self.ports.all[port].class as usize].terminal {
             self.keep_promise(channel, room);
         }
         // Under cut-through the tail may be still to come.
@@ -86,7 +86,7 @@ impl<P: Probe> Partition<'_, P> {
     /// Whether packets wait for room behind a port.
     #[cold]
     pub fn holds_packets(&self, port: usize) -> bool {
-        let channels = port << self.channel_shift..(port + 1) << self.channel_shift;
+        let channels = port << self.ports.grid.shift..(port + 1) << self.ports.grid.shift;
         let held = self.handover.as_ref();
         held.is_some_and(|all| all.held[channels].iter().any(|&(first, _)| first != NIL))
     }
@@ -94,9 +94,9 @@ impl<P: Probe> Partition<'_, P> {
     /// Nothing can leave through a port: that is a stall if its link is free and packets wait.
     #[cold]
     pub fn note_stall(&mut self, port: usize, now: u64) {
-        let state = &self.ports[port];
+        let state = &self.ports.all[port];
         if state.free_at <= now && state.stalled_since == NEVER && self.holds_packets(port) {
-            self.ports[port].stalled_since = now;
+            self.ports.all[port].stalled_since = now;
         }
     }
 
@@ -114,7 +114,7 @@ impl<P: Probe> Partition<'_, P> {
         let room = packet.size.max(self.least_room);
         let credit = P::credit(room, packet.job);
         let payload = u32::from(packet.out_vc) << CREDIT_VC_SHIFT | credit;
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         state.downstream += room;
         let latency = self.classes[state.class as usize].latency;
         let back = time + latency + self.shared.credit_delay;

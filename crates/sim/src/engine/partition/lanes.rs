@@ -27,7 +27,7 @@ impl<P: Probe> Partition<'_, P> {
         let slot = event.payload();
         if !follows {
             self.choose_lane(router, first_port, slot, early, event.offset());
-            if self.message_routes.is_some() {
+            if self.routing.message_routes.is_some() {
                 self.keep_message_route(router, slot);
             }
         }
@@ -39,11 +39,11 @@ impl<P: Probe> Partition<'_, P> {
                 vc: packet.route.vc,
             };
             let port = first_port + usize::from(hop.port);
-            let channel = (port << self.channel_shift) + usize::from(packet.out_vc);
+            let channel = self.ports.grid.channel(port, usize::from(packet.out_vc));
             debug_assert!(
                 routing.waits_for_room(hop)
-                    || self.classes[self.ports[port].class as usize].terminal
-                    || self.promised[channel] <= self.channels[channel].credits,
+                    || self.classes[self.ports.all[port].class as usize].terminal
+                    || self.ports.promised[channel] <= self.ports.channels[channel].credits,
                 "room is promised that there is not"
             );
         }
@@ -69,15 +69,15 @@ impl<P: Probe> Partition<'_, P> {
             no_such_output(here, number, channel);
         }
         let port = first_port + usize::from(number);
-        if !lanes.are_several() || self.classes[self.ports[port].class as usize].terminal {
+        if !lanes.are_several() || self.classes[self.ports.all[port].class as usize].terminal {
             return;
         }
         let room = packet.size.max(self.least_room);
         let lacking = |lane: &u8| {
-            let at = (port << self.channel_shift) + usize::from(*lane);
-            let credits =
-                self.channels[at].credits - to_come::<P>(early, offset, u32::from(number), *lane);
-            let promised = self.promised[at];
+            let at = self.ports.grid.channel(port, usize::from(*lane));
+            let credits = self.ports.channels[at].credits
+                - to_come::<P>(early, offset, u32::from(number), *lane);
+            let promised = self.ports.promised[at];
             ((promised + room).saturating_sub(credits), promised)
         };
         let lane = lanes.of(channel).min_by_key(lacking);
@@ -88,9 +88,9 @@ impl<P: Probe> Partition<'_, P> {
     pub(in crate::engine) fn promise(&mut self, first_port: usize, slot: u32) {
         let packet = &self.packets.hot[slot as usize];
         let port = first_port + usize::from(packet.out_port);
-        let channel = (port << self.channel_shift) + usize::from(packet.out_vc);
-        let terminal = self.classes[self.ports[port].class as usize].terminal;
-        if let Some(promised) = self.promised.get_mut(channel)
+        let channel = self.ports.grid.channel(port, usize::from(packet.out_vc));
+        let terminal = self.classes[self.ports.all[port].class as usize].terminal;
+        if let Some(promised) = self.ports.promised.get_mut(channel)
             && !terminal
         {
             *promised += packet.size.max(self.least_room);
@@ -103,15 +103,15 @@ impl<P: Probe> Partition<'_, P> {
     #[inline(never)]
     pub(super) fn lane_of_interface(&mut self, port: usize, size: u32) -> usize {
         let count = usize::from(self.shared.lanes.count());
-        let state = &mut self.ports[port];
+        let state = &mut self.ports.all[port];
         if self.shared.config.decisions == Decisions::PerMessage {
-            return self.outgoing.contents.message as usize % count;
+            return self.interfaces.outgoing.contents.message as usize % count;
         }
         if state.stalled_since == NEVER {
-            let first = port << self.channel_shift;
+            let first = port << self.ports.grid.shift;
             let served = usize::from(state.served);
             let mut in_turn = (1..=count).map(|next| (served + next) % count);
-            let roomy = |&lane: &usize| self.channels[first + lane].credits >= size;
+            let roomy = |&lane: &usize| self.ports.channels[first + lane].credits >= size;
             let lane = in_turn.find(roomy).unwrap_or((served + 1) % count);
             state.served = lane as u8;
         }

@@ -29,7 +29,7 @@ impl<P: Probe> Partition<'_, P> {
         let Some(visit) = self.divided(router, slot) else {
             return false;
         };
-        let Some(message_routes) = &mut self.message_routes else {
+        let Some(message_routes) = &mut self.routing.message_routes else {
             return false;
         };
         let Some(decision) = message_routes.get_mut(&visit) else {
@@ -64,7 +64,7 @@ impl<P: Probe> Partition<'_, P> {
             out_vc: packet.out_vc,
             missing: bytes - u64::from(packet.size),
         };
-        if let Some(message_routes) = &mut self.message_routes {
+        if let Some(message_routes) = &mut self.routing.message_routes {
             make_room_in(&mut **message_routes, "decisions that messages follow");
             message_routes.insert(visit, decision);
         }

@@ -7,7 +7,6 @@ use odonata_network::routing::{Hop, Lanes};
 use odonata_units::random::StreamKey;
 use odonata_units::{NodeId, PortId, RouterId};
 
-use super::Snapshot;
 use super::forward::credit_size;
 use crate::engine::calendar::PackedEvent;
 use crate::engine::crossbar::BoundedCrossbar;
@@ -15,6 +14,7 @@ use crate::engine::packets::Packet;
 use crate::engine::payload::MAX_FEEDBACK;
 use crate::engine::port::{Port, VirtualChannel};
 use crate::engine::probe::Probe;
+use crate::engine::routed::Snapshot;
 use crate::engine::shared::{CREDIT_VC_SHIFT, Class};
 
 /// Random draws that a packet may make at one router.

@@ -69,6 +69,42 @@ fn outside_its_router(router: u32, current: u32) -> ! {
     panic!("an effect of router {current} on router {router} within a window")
 }
 
+/// The window that is being simulated, and the router in it.
+pub(super) struct Window {
+    pub start: u64,
+    /// 0 between two windows.
+    pub end: u64,
+    /// The router, and one past its last port.
+    pub router: u32,
+    pub end_port: usize,
+    /// Its events that came up in this window and are still to be handled, the
+    /// soonest last.
+    upcoming: Vec<PackedEvent>,
+    /// The soonest of them, or [`PackedEvent::LAST`].
+    soonest: PackedEvent,
+    /// Ports to be looked at when all events of this moment have been seen.
+    touched: Vec<u32>,
+    /// Outputs of the bounded crossbar to be looked at.
+    touched_crossbar: Vec<u32>,
+}
+
+impl Default for Window {
+    fn default() -> Self {
+        Self {
+            start: 0,
+            end: 0,
+            router: 0,
+            end_port: 0,
+            // With room from the start, so that they lie in this thread's part
+            // of the heap (see `driver`).
+            upcoming: Vec::with_capacity(256),
+            soonest: PackedEvent::LAST,
+            touched: Vec::with_capacity(256),
+            touched_crossbar: Vec::with_capacity(256),
+        }
+    }
+}
+
 impl<P: Probe> Partition<'_, P> {
     /// Simulates one window: every router by itself, in ascending order.
     pub(in crate::engine) fn simulate<R: Routing>(
@@ -78,8 +114,8 @@ impl<P: Probe> Partition<'_, P> {
         grouped: &mut GroupedEvents,
     ) {
         self.calendar.take(window, grouped);
-        self.window_end = self.calendar.end_of(window);
-        self.window_start = self.calendar.end_of(window) - self.calendar.window();
+        self.window.end = self.calendar.end_of(window);
+        self.window.start = self.calendar.end_of(window) - self.calendar.window();
         for index in 0..NAMED_AHEAD.min(grouped.groups.len() - 1) {
             self.prefetch_named(grouped, index);
         }
@@ -99,21 +135,21 @@ impl<P: Probe> Partition<'_, P> {
             let (events, credits) = grouped.events[group.first as usize..end as usize]
                 .split_at_mut((group.credits - group.first) as usize);
             let events = in_order(events, &mut few);
-            self.current = group.router;
+            self.window.router = group.router;
             let first_port = self.first_port(group.router);
-            self.end_port = self.first_port(group.router + 1);
+            self.window.end_port = self.first_port(group.router + 1);
             let early = self.take_credits_early(first_port, credits);
-            if !(events.is_empty() && self.upcoming.is_empty()) {
+            if !(events.is_empty() && self.window.upcoming.is_empty()) {
                 self.simulate_router(routing, group.router, first_port, events, early);
             }
-            if self.reads_occupancy {
+            if self.routing.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
-                    self.ports[port].downstream -= credit_size::<P>(credit.payload());
+                    self.ports.all[port].downstream -= credit_size::<P>(credit.payload());
                 }
             }
         }
-        self.window_end = 0;
+        self.window.end = 0;
     }
 
     /// First port of a router of this partition, in `ports`.
@@ -137,35 +173,35 @@ impl<P: Probe> Partition<'_, P> {
         for index in 0..credits.len() {
             let credit = credits[index];
             let port = self.creditor(first_port, credit);
-            let state = &mut self.ports[port];
+            let state = &mut self.ports.all[port];
             let vc = (credit.payload() >> CREDIT_VC_SHIFT) as usize;
-            let channel = &mut self.channels[(port << self.channel_shift) + vc];
+            let channel = &mut self.ports.channels[self.ports.grid.channel(port, vc)];
             if state.stalled_since == NEVER
                 && !self.credits_at_crossbar
                 && channel.credits >= self.classes[state.class as usize].margin
             {
                 channel.credits += credit_size::<P>(credit.payload());
-                if !self.reads_occupancy {
+                if !self.routing.reads_occupancy {
                     state.downstream -= credit_size::<P>(credit.payload());
                 }
                 if P::ON {
                     let (link, payload) = (self.link(port), credit.payload());
                     self.probe
-                        .credited(link, vc as u8, payload, self.window_start);
+                        .credited(link, vc as u8, payload, self.window.start);
                 }
                 credits[early] = credit;
                 early += 1;
             } else {
-                self.upcoming.push(credit);
+                self.window.upcoming.push(credit);
             }
         }
-        if self.upcoming.len() > 1 {
-            self.upcoming.sort_unstable_by(|a, b| b.cmp(a));
+        if self.window.upcoming.len() > 1 {
+            self.window.upcoming.sort_unstable_by(|a, b| b.cmp(a));
         }
-        if let Some(&soonest) = self.upcoming.last() {
-            self.soonest = soonest;
+        if let Some(&soonest) = self.window.upcoming.last() {
+            self.window.soonest = soonest;
         }
-        self.events += early as u64;
+        self.accounts.events += early as u64;
         &credits[..early]
     }
 
@@ -178,7 +214,7 @@ impl<P: Probe> Partition<'_, P> {
         select_unpredictable(
             credit.payload() & CREDIT_FOR_INTERFACE == 0,
             port,
-            self.router_ports + self.ports[port].peer_router as usize,
+            self.ports.of_routers + self.ports.all[port].peer_router as usize,
         )
     }
 
@@ -203,8 +239,8 @@ impl<P: Probe> Partition<'_, P> {
 
     #[inline(always)]
     fn prefetch_port(&self, port: usize) {
-        prefetch(&self.ports, port);
-        prefetch(&self.channels, port << self.channel_shift);
+        prefetch(&self.ports.all, port);
+        prefetch(&self.ports.channels, port << self.ports.grid.shift);
     }
 
     /// Routes the packets of a group ahead of their arrival, as far as their
@@ -224,7 +260,7 @@ impl<P: Probe> Partition<'_, P> {
                     let packet = &mut self.packets.hot[event.payload() as usize];
                     let injected = packet.routers == 0;
                     // What is decided per message, its first packet decides.
-                    if self.message_routes.is_none()
+                    if self.routing.message_routes.is_none()
                         && !routing.next_hop_reads_occupancy(injected, &packet.route)
                     {
                         let view = View {
@@ -232,7 +268,7 @@ impl<P: Probe> Partition<'_, P> {
                             rooms: &Rooms::UNASKED,
                             early: &[],
                             offset: 0,
-                            snapshot: self.snapshot,
+                            snapshot: self.routing.snapshot,
                             key: self.shared.routing_key,
                             entity: 0,
                             counter: 0,
@@ -248,21 +284,21 @@ impl<P: Probe> Partition<'_, P> {
                     }
                 }
                 Kind::Wake if event.payload() == 0 => {
-                    let waiting = self.ports[port].waiting;
-                    let vc = waiting.trailing_zeros() as usize & ((1 << self.channel_shift) - 1);
-                    let channel = &self.channels[(port << self.channel_shift) + vc];
+                    let waiting = self.ports.all[port].waiting;
+                    let vc = waiting.trailing_zeros() as usize & ((1 << self.ports.grid.shift) - 1);
+                    let channel = &self.ports.channels[self.ports.grid.channel(port, vc)];
                     prefetch(&self.packets.hot, channel.head as usize);
                 }
                 Kind::Wake if R::LEARNS && event.payload() & FEEDBACK != 0 => {}
                 Kind::Wake => {
-                    let interface = self.ports[port].peer_router as usize;
-                    prefetch(&self.interfaces, interface);
-                    prefetch(&self.sources, interface);
-                    self.prefetch_port(self.router_ports + interface);
+                    let interface = self.ports.all[port].peer_router as usize;
+                    prefetch(&self.interfaces.all, interface);
+                    prefetch(&self.interfaces.sources, interface);
+                    self.prefetch_port(self.ports.of_routers + interface);
                 }
                 Kind::Credit if event.payload() & CREDIT_FOR_INTERFACE != 0 => {
-                    let interface = self.ports[port].peer_router as usize;
-                    self.prefetch_port(self.router_ports + interface);
+                    let interface = self.ports.all[port].peer_router as usize;
+                    self.prefetch_port(self.ports.of_routers + interface);
                 }
                 Kind::Credit | Kind::Node => {}
             }
@@ -285,12 +321,12 @@ impl<P: Probe> Partition<'_, P> {
         let mut given = events.next().unwrap_or(PackedEvent::LAST);
         let mut count = 0;
         loop {
-            let first = given.min(self.soonest);
+            let first = given.min(self.window.soonest);
             if first == PackedEvent::LAST {
                 break;
             }
             let offset = first.offset();
-            let now = self.window_start + offset;
+            let now = self.window.start + offset;
             if now >= self.stop {
                 break;
             }
@@ -303,10 +339,15 @@ impl<P: Probe> Partition<'_, P> {
                 if event == given {
                     given = events.next().unwrap_or(PackedEvent::LAST);
                 } else {
-                    self.upcoming.pop();
-                    self.soonest = self.upcoming.last().copied().unwrap_or(PackedEvent::LAST);
+                    self.window.upcoming.pop();
+                    self.window.soonest = self
+                        .window
+                        .upcoming
+                        .last()
+                        .copied()
+                        .unwrap_or(PackedEvent::LAST);
                 }
-                let next = given.min(self.soonest);
+                let next = given.min(self.window.soonest);
                 let last_at_this_time = next.offset() != offset || next == PackedEvent::LAST;
                 let alone = first_at_this_time && last_at_this_time;
                 let port = first_port + event.port() as usize;
@@ -323,7 +364,7 @@ impl<P: Probe> Partition<'_, P> {
                             );
                         }
                         0 => {
-                            self.ports[port].wake = false;
+                            self.ports.all[port].wake = false;
                             if self.crossbar.is_some() {
                                 self.touch_crossbar(port);
                             }
@@ -336,12 +377,12 @@ impl<P: Probe> Partition<'_, P> {
                         WAKE_INPUT => self.wake_input(first_port, port),
                         WAKE_OUTPUT => self.wake_output(port),
                         _ => {
-                            let interface = self.ports[port].peer_router;
+                            let interface = self.ports.all[port].peer_router;
                             self.wake_interface(interface, now);
                         }
                     },
                     Kind::Node => {
-                        self.node_event(self.ports[port].peer_router, event.payload(), now)
+                        self.node_event(self.ports.all[port].peer_router, event.payload(), now)
                     }
                 }
                 if last_at_this_time {
@@ -350,61 +391,61 @@ impl<P: Probe> Partition<'_, P> {
                 first_at_this_time = false;
                 event = next;
             }
-            if !self.touched.is_empty() {
+            if !self.window.touched.is_empty() {
                 self.settle_touched(router, first_port, now);
             }
-            if !self.touched_crossbar.is_empty() {
+            if !self.window.touched_crossbar.is_empty() {
                 self.settle_touched_crossbar(router, first_port, now);
             }
         }
-        self.upcoming.clear();
-        self.soonest = PackedEvent::LAST;
-        self.events += count;
+        self.window.upcoming.clear();
+        self.window.soonest = PackedEvent::LAST;
+        self.accounts.events += count;
     }
 
     #[inline(always)]
     fn settle_touched(&mut self, router: u32, first_port: usize, now: u64) {
         let mut index = 0;
-        while index < self.touched.len() {
-            let port = self.touched[index] as usize;
-            if port < self.router_ports {
+        while index < self.window.touched.len() {
+            let port = self.window.touched[index] as usize;
+            if port < self.ports.of_routers {
                 self.try_send(router, first_port, port, now);
             } else {
-                self.try_inject(port - self.router_ports, now);
+                self.try_inject(port - self.ports.of_routers, now);
             }
             index += 1;
         }
-        self.touched.clear();
+        self.window.touched.clear();
     }
 
     fn settle_touched_crossbar(&mut self, router: u32, first_port: usize, now: u64) {
         let mut index = 0;
-        while index < self.touched_crossbar.len() {
-            let output = self.touched_crossbar[index] as usize;
+        while index < self.window.touched_crossbar.len() {
+            let output = self.window.touched_crossbar[index] as usize;
             self.try_grant(router, first_port, output, now);
             index += 1;
         }
-        self.touched_crossbar.clear();
+        self.window.touched_crossbar.clear();
     }
 
     /// Puts an event of the current router, or of any router after this
     /// window, where it belongs.
     #[inline(always)]
     pub(in crate::engine) fn schedule(&mut self, event: Event) {
-        if event.time < self.window_end {
+        if event.time < self.window.end {
             // In a release, too: what the event names is counted from this router.
-            if event.router() != self.current {
-                outside_its_router(event.router(), self.current);
+            if event.router() != self.window.router {
+                outside_its_router(event.router(), self.window.router);
             }
             debug_assert!(event.time > self.now, "an effect without delay");
-            let event = event.pack(self.window_start);
+            let event = event.pack(self.window.start);
             // Soonest last.
-            let mut at = self.upcoming.len();
-            while at > 0 && self.upcoming[at - 1] < event {
+            let mut at = self.window.upcoming.len();
+            while at > 0 && self.window.upcoming[at - 1] < event {
                 at -= 1;
             }
-            self.upcoming.insert(at, event);
-            self.soonest = self.soonest.min(event);
+            self.window.upcoming.insert(at, event);
+            self.window.soonest = self.window.soonest.min(event);
         } else {
             self.calendar.push(event);
         }
@@ -414,11 +455,11 @@ impl<P: Probe> Partition<'_, P> {
     /// moment have been seen.
     #[inline(always)]
     pub(in crate::engine) fn touch(&mut self, port: usize) {
-        self.touched.push(port as u32);
+        self.window.touched.push(port as u32);
     }
 
     /// The same for an output of the bounded crossbar.
     pub(in crate::engine) fn touch_crossbar(&mut self, output: usize) {
-        self.touched_crossbar.push(output as u32);
+        self.window.touched_crossbar.push(output as u32);
     }
 }
