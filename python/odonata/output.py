@@ -480,6 +480,8 @@ class Claim:
         self._above = [path for path in directory.parents if not path.exists()]
         #: Whether the directory holds earlier work.
         self.resumes = False
+        #: Whether what was found is there; what is added then, such as pictures, shows it.
+        self._found = False
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
             _remove_abandoned(directory)
@@ -571,7 +573,7 @@ class Claim:
         Files of the same names are replaced; there are some only if an earlier process was killed
         while it did this.
         """
-        with writing(self.directory), self._partial() as (partial, number):
+        with self._adding() as (partial, number):
             yield partial
             self._move(number)
 
@@ -592,7 +594,7 @@ class Claim:
                 the same.
             notice: Called with the place that earlier files were moved to. Default: a warning.
         """
-        with writing(self.directory), self._partial() as (partial, number):
+        with self._adding() as (partial, number):
             yield partial
             new = set(_names(number))
             there = any(os.path.lexists(self.directory / name) for name in new)
@@ -608,6 +610,19 @@ class Claim:
                         path.rename(earlier / path.name)
                 notice(f"what {self.directory} showed before is now in {earlier}")
             self._move(number)
+
+    @contextlib.contextmanager
+    def _adding(self) -> Iterator[tuple[Path, int]]:
+        try:
+            with self._partial() as made:
+                yield made
+        except OSError as error:
+            # A full disk may have room for the tables and none for the pictures of them.
+            what = "its tables are whole, but what shows them " if self._found else ""
+            raise OutputError(
+                f"{self.directory}: {what}cannot be written: {reason(error)}"
+            ) from error
+        self._found = True
 
     @contextlib.contextmanager
     def _partial(self) -> Iterator[tuple[Path, int]]:

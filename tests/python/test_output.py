@@ -398,6 +398,46 @@ def test_show_reads_every_kind_of_directory(folder: Path) -> None:
     assert "there is no such directory" in nothing.stderr
 
 
+def with_full_disk(folder: Path, size: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command that cannot write files above a size in bytes."""
+    script = (
+        "import os, resource, sys\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {size}))\n"
+        "os.execv(sys.argv[1], sys.argv[1:])\n"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", script, COMMAND, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_what_a_full_disk_leaves_is_said_by_writer_and_reader(folder: Path) -> None:
+    """Its tables whole, or nothing that is taken for a result."""
+    # No table has more than 20 kB, and no picture less.
+    found = with_full_disk(folder, 20_000, "run", "s.toml", "--out", "out")
+    assert found.returncode == ExitCode.OUTPUT
+    assert (
+        "out: its tables are whole, but what shows them cannot be written: file too" in found.stderr
+    )
+    assert not list((folder / "out").glob("*.png"))
+    assert Result.load(folder / "out").jobs.num_rows == 2
+    # One replication of two can be written: what is there is not taken for both.
+    done(folder, "run", "s.toml", "--out", "half/seed-1", "--no-plots")
+    shown = odonata(folder, "show", "half")
+    assert shown.returncode == ExitCode.OUTPUT
+    assert "half: not a result directory: replications.parquet is missing" in shown.stderr
+    # Of a study the points that were done are kept, and no dataset: it goes on from there.
+    found = with_full_disk(folder, 2_000, "study", "study.toml", "--out", "study", "--jobs", "1")
+    assert found.returncode == ExitCode.OUTPUT
+    shown = odonata(folder, "show", "study")
+    assert shown.returncode == ExitCode.OUTPUT
+    assert "study: not finished, 2 simulations are done" in shown.stderr
+    done(folder, "study", "study.toml", "--out", "study", "--jobs", "1")
+
+
 @pytest.mark.parametrize("kind", ["run", "interference", "study", "ranks"])
 def test_a_full_disk_is_exit_code_4(folder: Path, kind: str) -> None:
     """A limit on the size of files, as a quota sets one, stands in for it."""
@@ -412,18 +452,7 @@ def test_a_full_disk_is_exit_code_4(folder: Path, kind: str) -> None:
         "study": ("study", "study.toml", "--jobs", "1"),
         "ranks": ("ranks", "out", "--perfetto", "x.json"),
     }[kind]
-    script = (
-        "import os, resource, sys\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))\n"
-        "os.execv(sys.argv[1], sys.argv[1:])\n"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", script, COMMAND, *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    found = with_full_disk(folder, 2_000, *arguments)
     assert found.returncode == ExitCode.OUTPUT, found.stderr
     assert "cannot be written: file too large" in found.stderr
     assert not (folder / "x.json").exists()
