@@ -1,7 +1,7 @@
 """The engine: the Rust side of Odonata. People use the functions of the package instead."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -222,11 +222,40 @@ def kind_form(name: str, text: str, directory: str) -> str:
 def scenario_form(text: str, directory: str) -> str:
     """A scenario file in the engine's form; ``ValueError`` with all mistakes."""
 
-def jobs_mistake(jobs: list[tuple[str, bool]], has_duration: bool) -> tuple[str, str, str] | None:
-    """What is wrong with jobs together, by name and whether each ends by itself.
+#: A mistake: key path, message, what was found, what is allowed (empty where unknown).
+_Mistake = tuple[str, str, str, str]
 
-    Path of the key, what was found, what is allowed; none if nothing is wrong.
+def checked(
+    text: str, directory: str, plug_ins: Mapping[str, Sequence[str]]
+) -> tuple[str, list[_Mistake]]:
+    """A scenario in JSON as people write it, and all mistakes in it.
+
+    Every word of two spellings is as its key has it. ``machine`` and ``schedule`` are not looked
+    into. ``plug_ins`` are the names of plug-ins by kind.
     """
+
+def table_mistakes(name: str, text: str, plug_ins: Mapping[str, Sequence[str]]) -> list[_Mistake]:
+    """Everything that is wrong with one table by itself, in JSON."""
+
+def faults(spec_json: str) -> list[_Mistake]:
+    """Everything that keeps a scenario in the engine's form from being simulated."""
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The values of a TOML text; ``ValueError`` with line and column."""
+
+def read_quantity(kind: str, text: str) -> int:
+    """The number of base units; ``ValueError`` with what was found, allowed and meant."""
+
+def check_quantity(kind: str, value: int) -> int:
+    """The number, if a quantity may be so large; ``ValueError`` as of `read_quantity`."""
+
+def quantity_text(kind: str, value: int) -> str:
+    """The shortest exact text of a number of base units."""
+
+def quantity_facts(
+    kind: str,
+) -> tuple[str, str, list[tuple[str, int, int]], str, int, str]:
+    """Of a kind of quantity: name, base unit, units, an example, the largest, what is accepted."""
 
 def engine_form(text: str, directory: str) -> str:
     """The engine's form of a scenario in JSON; ``ValueError`` with all mistakes."""

@@ -35,16 +35,15 @@ class KindBase(Table):
     #: The key that says the kind.
     chooser: ClassVar[str]
 
-    def given(self) -> dict[str, Any]:
+    def as_written(self) -> dict[str, Any]:
         """The keys that were given, and that which says the kind, as a TOML reader has them."""
-        data = self.model_dump(by_alias=True, exclude_none=True, exclude_unset=True, warnings=False)
-        return with_kinds(self, data)
+        return with_kinds(self, super().as_written())
 
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The engine's form; files are found relative to `directory`."""
         from odonata import _engine
 
-        data = with_plug_in(self.kinds, self.given())
+        data = with_plug_in(self.kinds, self.as_written())
         form = _engine.kind_form(self.kinds, json.dumps(data), str(directory))
         found: dict[str, Any] = json.loads(form)
         return found
@@ -68,5 +67,5 @@ def no_plug_in(phase: Any) -> Any:
     """Refuses plug-ins, of which the engine gets a program for all that a job does."""
     if isinstance(phase, MotifBase) and "parameters" in type(phase).model_fields:
         allowed = "a motif of ours: a plug-in is the motif of a whole job"
-        raise problem("kind", f'the plug-in "{phase.given()["kind"]}"', allowed)
+        raise problem("kind", f'the plug-in "{phase.as_written()["kind"]}"', allowed)
     return phase

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import sys
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,7 +18,9 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.fields import FieldInfo
+from pydantic_core import core_schema
 
+from odonata.documented import FIELDS, sentence, text_of_field
 from odonata.errors import ScenarioError
 from odonata.normal_form import InEngine, NamesFile, normal_form
 from odonata.plug_ins import Kind, is_known, known, ours
@@ -33,61 +32,26 @@ from odonata.units import (
     Share,
     Size,
     UnitError,
+    describe,
     quantity_error,
 )
 
-#: What stands between a table's own text and that of its fields.
-FIELDS = "\n\nAttributes:\n"
-
-
-@cache
-def _texts(module: str) -> dict[str, dict[str, str]]:
-    """The texts below the fields of a module's classes, by class and field.
-
-    None where there is no source, as of classes that were typed into an interpreter.
-    """
-    texts: dict[str, dict[str, str]] = {}
-    try:
-        source = inspect.getsource(sys.modules[module])
-    except (KeyError, OSError, TypeError):
-        return texts
-    for one in ast.walk(ast.parse(source)):
-        if isinstance(one, ast.ClassDef):
-            own = texts.setdefault(one.name, {})
-            for field, text in zip(one.body, one.body[1:], strict=False):
-                if (
-                    isinstance(field, ast.AnnAssign)
-                    and isinstance(field.target, ast.Name)
-                    and isinstance(text, ast.Expr)
-                    and isinstance(text.value, ast.Constant)
-                    and isinstance(text.value.value, str)
-                ):
-                    own[field.target.id] = inspect.cleandoc(text.value.value)
-    return texts
-
 
 def described_fields(table: type[BaseModel]) -> Mapping[str, FieldInfo]:
-    """The fields of a table, with their texts.
-
-    Python does not keep these. Reading them from the sources takes as long as creating the
-    tables, so they are read when somebody asks.
-    """
+    """The fields of a table, with their texts."""
     for name, field in table.model_fields.items():
-        for base in table.__mro__ if field.description is None else ():
-            if isinstance(base, _WithTexts):
-                field.description = _texts(base.__module__).get(base.__name__, {}).get(name)
-            if field.description is not None:
-                break
+        if field.description is None:
+            field.description = text_of_field(table, name)
     return table.model_fields
 
 
 def _described(field: FieldInfo) -> str:
-    text = " ".join((field.description or "").split())
-    if field.is_required():
-        return f"{text} Must be given."
-    if field.default is None or field.default_factory is not None or "Default:" in text:
-        return text
-    return f"{text} Default: {str(field.default) or 'empty'}."
+    return sentence(
+        field.description or "",
+        field.default,
+        is_required=field.is_required(),
+        is_plain=field.default_factory is None,
+    )
 
 
 class _WithTexts(type(BaseModel)):  # type: ignore[misc]
@@ -140,9 +104,33 @@ class Table(_Base):
     # lose where it is, unless it is marked as the plain one.
     __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
 
+    def as_written(self) -> dict[str, Any]:
+        """The keys that were given, as a TOML reader has them."""
+        return self.model_dump(by_alias=True, exclude_none=True, exclude_unset=True, warnings=False)
+
     def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
         """The form that the engine takes; files are found relative to `directory`."""
         return normal_form(self, directory)
+
+
+def schema_of_engine_table(table: type[Any]) -> core_schema.CoreSchema:
+    """Checks values of tables that the engine declares, inside those that Python declares."""
+
+    def validate(value: Any) -> Any:
+        if isinstance(value, table):
+            return value
+        if not isinstance(value, Mapping):
+            raise problem("", describe(value), "a table")
+        try:
+            return table(**value)
+        except ScenarioError as error:
+            first = error.problems[0]
+            raise problem(first.path, first.found, first.allowed) from None
+
+    return core_schema.no_info_plain_validator_function(
+        validate,
+        serialization=core_schema.plain_serializer_function_ser_schema(table.as_written),
+    )
 
 
 def between(low: Quantity, high: Quantity | None = None) -> AfterValidator:

@@ -221,6 +221,15 @@ def is_known(kind: Kind, name: Any) -> bool:
     return (kind, name) in _REGISTERED or (kind, name) in _entry_points(tuple(sys.path))
 
 
+#: Kinds of plug-ins that jobs name.
+_OF_JOBS: tuple[Kind, ...] = ("placement", "mapping", "pattern", "application")
+
+
+def names_of_jobs() -> dict[str, list[str]]:
+    """Names of the plug-ins that jobs may name, by their kind."""
+    return {kind: list(known(kind)) for kind in _OF_JOBS}
+
+
 def find(kind: Kind, name: str) -> PlugIn:
     """The plug-in of a name.
 

@@ -20,11 +20,9 @@ The same in code::
 from __future__ import annotations
 
 import copy
-import datetime
 import json
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,12 +32,14 @@ from pydantic import (
     Field,
     PrivateAttr,
     ValidationError,
+    ValidationInfo,
     ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 from typing_extensions import Self
 
+from odonata._engine import read_toml
 from odonata.batch.table import ScheduleTable, SharedNetwork
 from odonata.declared import Mpi, Record, Simulation
 from odonata.errors import Problem, ScenarioError
@@ -57,15 +57,14 @@ from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
 from odonata.units import Share, describe
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
-
+from odonata.written import checked
 
 #: The highest seed.
 MOST_SEED = 2**63 - 1
+#: Tables that the engine does not look into.
+_NOT_OF_THE_ENGINE = ("machine", "schedule")
+#: Context of a validation after that of the engine.
+_CHECKED = object()
 #: In the place of a network that a scenario with a schedule need not have.
 _NO_NETWORK = object()
 
@@ -129,24 +128,13 @@ class Scenario(Table):
         return data
 
     @model_validator(mode="after")
-    def _consistent(self) -> Scenario:
+    def _consistent(self, info: ValidationInfo) -> Scenario:
         if self.schedule is not None:
             self._check_schedule(self.schedule)
-        if self.job:
-            self._check_jobs()
+        if info.context is not _CHECKED:
+            for one in checked(self.to_dict(), self._directory)[1]:
+                raise problem(one.path, one.found, one.allowed)
         return self
-
-    def _check_jobs(self) -> None:
-        from odonata import _engine
-
-        ends = [
-            not job.idle and bool(job.motif or (job.traffic and job.traffic.messages))
-            for job in self.job
-        ]
-        jobs = list(zip(self.job_names(), ends, strict=True))
-        mistake = _engine.jobs_mistake(jobs, self.simulation.duration is not None)
-        if mistake is not None:
-            raise problem(*mistake)
 
     def _check_schedule(self, schedule: ScheduleTable) -> None:
         if self.job:
@@ -207,15 +195,20 @@ class Scenario(Table):
         Raises:
             ScenarioError: If it is no scenario.
         """
+        if directory is None:
+            directory = Path(file).parent
+        meant, found = checked(data, Path(directory))
         try:
-            scenario = cls.model_validate(data)
+            scenario = cls.model_validate(meant, context=_CHECKED)
         except ValidationError as error:
-            raise ScenarioError(problems(error, cls), file) from None
+            # Of what the engine does not look into, and nothing twice.
+            paths = {one.path for one in found}
+            others = [one for one in problems(error, cls) if one.path not in paths]
+            found += [one for one in others if not found or one.path.startswith(_NOT_OF_THE_ENGINE)]
+        if found:
+            raise ScenarioError(found, file)
         scenario._file = file
-        if directory is not None:
-            scenario._directory = Path(directory)
-        elif file:
-            scenario._directory = Path(file).parent
+        scenario._directory = Path(directory)
         return scenario
 
     @property
@@ -488,14 +481,12 @@ def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioErro
 
 
 def typed_value(text: str) -> Any:
-    """A value typed as in TOML; what is none is a text, and so are times of the day."""
+    """A value typed as in TOML; what is none is a text, and so are dates and times."""
     text = text.strip()
     if "\n" not in text:
         try:
-            value = copy.copy(tomllib.loads(f"value = {text}")["value"])
-            # TOML 1.1, which some readers know, has 10:30 as a time. No key has times.
-            return text if isinstance(value, datetime.time) else value
-        except (ValueError, RecursionError):
-            # No TOML, or numbers and nesting that no key allows: a text, of which the key speaks.
+            return read_toml(f"value = {text}")["value"]
+        except ValueError:
+            # A text, of which the key speaks.
             pass
     return text

@@ -8,7 +8,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from odonata.model import FIELDS, described_fields
+from odonata.documented import FIELDS
+from odonata.model import described_fields
 from odonata.scenario import Scenario
 
 #: Keys by which a table says what it is; validation needs them.

@@ -172,9 +172,11 @@ def ask_engine(
         normalised["simulation"]["threads"] = threads
     try:
         with resolved(scenario, normalised) as form:
-            return function(json.dumps(form), *arguments, **more)
-    except _engine.SpecError as error:
-        raise scenario.error([Problem(*error.args)]) from None
+            text = json.dumps(form)
+            try:
+                return function(text, *arguments, **more)
+            except _engine.SpecError as error:
+                raise scenario.error(_all_problems(text, Problem(*error.args))) from None
     except ScenarioError as error:
         raise scenario.error(error.problems) from error.__cause__
     except _engine.CheckpointError as error:
@@ -183,3 +185,12 @@ def ask_engine(
         raise SimulationError(str(error)) from None
     except _engine.InternalError as error:
         raise InternalError(str(error)) from None
+
+
+def _all_problems(form: str, first: Problem) -> list[Problem]:
+    """What is wrong with a scenario in the engine's form, of which the engine has said `first`."""
+    try:
+        others = [Problem(*one) for one in _engine.faults(form)]
+    except _engine.SpecError:
+        return [first]
+    return [first, *(one for one in others if one.path != first.path)]

@@ -10,10 +10,11 @@ import pytest
 
 import odonata
 from odonata import Rate, Scenario, ScenarioError, Size
+from odonata._engine import read_toml
 from odonata.load import Job
 from odonata.motif import Halo3d, Matrix
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
-from odonata.scenario import Simulation, set_key, tomllib
+from odonata.scenario import Simulation, set_key
 from odonata.schema import scenario_schema
 from odonata.traffic import Traffic
 
@@ -354,7 +355,7 @@ def test_quantities_in_the_schema_tell_their_units() -> None:
 
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.name)
 def test_examples_pass_the_schema_and_the_models(file: Path) -> None:
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    data = read_toml(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(scenario_schema()).validate(data)
     Scenario.from_file(file)
 

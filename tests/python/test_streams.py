@@ -105,7 +105,7 @@ def test_help_into_a_full_disk(folder: Path) -> None:
     ("text", "words"),
     [
         (b"x = " + b"[" * 5000 + b"]" * 5000, "is nested too deeply"),
-        (b"seed = " + b"9" * 5000, "has a number that cannot be"),
+        (b"seed = " + b"9" * 5000, "number overflowed"),
         ("title = 'a'".encode("utf-16"), "is text in UTF-16"),
         (b"title = '\xff'", "is not UTF-8"),
         (b"", "network: missing"),

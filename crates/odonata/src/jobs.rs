@@ -65,11 +65,34 @@ pub(crate) fn plan_jobs_with(
     additions: &dyn Additions,
     known: Option<&KnownRoutes>,
 ) -> Result<(Vec<PlannedJob>, MachineState), SpecError> {
+    let first = |mut errors: Vec<SpecError>| errors.swap_remove(0);
+    let (planned, state) = plan_each(scenario, topology, additions, known).map_err(first)?;
+    let planned = planned.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if topology.may_be_disconnected {
+        check_joined(topology, &planned)?;
+    }
+    Ok((planned, state))
+}
+
+/// What is planned of each job or wrong with it, and the machine as they leave it.
+///
+/// # Errors
+/// If jobs cannot be looked at one by one: at least one error.
+#[expect(
+    clippy::type_complexity,
+    reason = "one caller takes the first error, one takes all"
+)]
+pub(crate) fn plan_each(
+    scenario: &Scenario,
+    topology: &Topology,
+    additions: &dyn Additions,
+    known: Option<&KnownRoutes>,
+) -> Result<(Vec<Result<PlannedJob, SpecError>>, MachineState), Vec<SpecError>> {
     let router_of_node: Vec<RouterId> = (0..topology.nodes())
         .map(|node| topology.router_of_node(NodeId::from_index(node)))
         .collect();
     let machine = Machine::new(router_of_node, topology.group_of_router.clone())
-        .map_err(|error| SpecError::new("network", error.to_string()))?;
+        .map_err(|error| vec![SpecError::new("network", error.to_string())])?;
     let mut placing = Placing {
         state: MachineState::new(Arc::new(machine)),
         spanned: BTreeSet::new(),
@@ -79,7 +102,8 @@ pub(crate) fn plan_jobs_with(
         let path = |key: &str| format!("job[{position}].{key}");
         rank_map::resolve(job, topology, &path)
     });
-    let mapped: Vec<Option<Job>> = mapped.collect::<Result<_, SpecError>>()?;
+    let mapped = mapped.collect::<Result<Vec<Option<Job>>, SpecError>>();
+    let mapped = mapped.map_err(|error| vec![error])?;
     let with_maps;
     let scenario = match mapped.iter().any(Option::is_some) {
         false => scenario,
@@ -95,13 +119,9 @@ pub(crate) fn plan_jobs_with(
         }
     };
     let jobs = scenario.jobs.iter().enumerate();
-    let planned: Result<Vec<PlannedJob>, SpecError> = jobs
+    let planned = jobs
         .map(|(position, job)| plan_job(scenario, topology, additions, &mut placing, position, job))
         .collect();
-    let planned = planned?;
-    if topology.may_be_disconnected {
-        check_joined(topology, &planned)?;
-    }
     Ok((planned, placing.state))
 }
 

@@ -98,11 +98,7 @@ pub(crate) fn fit(
 
 /// Patterns between groups say who sends to whom by where ranks sit.
 fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(), SpecError> {
-    let found = match load {
-        Load::Motif(motif) => motif_is_between_groups(motif),
-        Load::Traffic(traffic) => is_between_groups(&traffic.pattern),
-    };
-    if !found {
+    if !is_between_groups_or_routers(load) {
         return Ok(());
     }
     Err(SpecError::new(
@@ -111,6 +107,14 @@ fn refuse_group_patterns(load: &Load, path: &dyn Fn(&str) -> String) -> Result<(
                  follows from the mapping; use linear or random, or give a communication matrix: \
                  mapping = { policy = …, matrix = … }",
     ))
+}
+
+/// Whether who sends to whom follows from where ranks sit.
+pub(crate) fn is_between_groups_or_routers(load: &Load) -> bool {
+    match load {
+        Load::Motif(motif) => motif_is_between_groups(motif),
+        Load::Traffic(traffic) => is_between_groups(&traffic.pattern),
+    }
 }
 
 fn is_between_groups(pattern: &Pattern) -> bool {

@@ -78,7 +78,7 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
     let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
     let routing = match network.routing.algorithm {
         AlgorithmName::ForwardingTables => crate::forwarding::build(scenario, topology)?,
-        _ => AnyRouting::new(topology, &spec).map_err(|error| routing_error(&error))?,
+        _ => AnyRouting::new(topology, &spec).map_err(|error| unfit(&error, network))?,
     };
     let algorithm = network.routing.algorithm;
     if lanes(scenario, &routing).are_several() && !algorithm.spreads_packets() {
@@ -323,6 +323,17 @@ fn listed(names: &[&str]) -> String {
         [one] => (*one).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
+}
+
+/// An algorithm that does not fit the network, with the one that does.
+fn unfit(error: &RoutingError, network: &spec::Network) -> SpecError {
+    let (mut found, usual) = (routing_error(error), network.topology.usual_routing());
+    if found.path == "network.routing.algorithm" && network.routing.algorithm != usual {
+        let (family, usual) = (network.topology.name(), usual.name());
+        found.message +=
+            &format!(". By default a network of family \"{family}\" has routing = \"{usual}\"");
+    }
+    found
 }
 
 /// The key that an unfit algorithm or option comes from.

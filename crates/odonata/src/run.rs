@@ -223,30 +223,42 @@ impl Simulation<'_> {
     }
 }
 
-/// Rules that concern several keys.
+/// The first broken rule of several keys.
 fn check(scenario: &Scenario) -> Result<(), SpecError> {
+    broken_rules(scenario)
+        .into_iter()
+        .next()
+        .map_or(Ok(()), Err)
+}
+
+/// Rules that concern several keys and are broken.
+pub(crate) fn broken_rules(scenario: &Scenario) -> Vec<SpecError> {
     let simulation = &scenario.simulation;
     if scenario.jobs.is_empty() {
-        return Err(SpecError::value("job", "none", "at least one job"));
+        return vec![SpecError::value("job", "none", "at least one job")];
     }
+    let mut found = Vec::new();
     if simulation.packet_bytes == 0 {
-        return Err(SpecError::value("simulation.packet", "0 B", "at least 1 B"));
+        found.push(SpecError::value("simulation.packet", "0 B", "at least 1 B"));
     }
     if simulation.threads == 0 {
-        return Err(SpecError::value("simulation.threads", 0, "at least 1"));
+        found.push(SpecError::value("simulation.threads", 0, "at least 1"));
     }
-    crate::flow::check(scenario)?;
-    check_steady(scenario)?;
     let jobs: Vec<spec::JobEnd<'_>> = scenario.jobs.iter().map(spec::JobEnd::of).collect();
-    spec::check_jobs(&jobs, simulation.duration_ps.is_some())?;
+    let rules = [
+        crate::flow::check(scenario),
+        check_steady(scenario),
+        spec::check_jobs(&jobs, simulation.duration_ps.is_some()),
+    ];
+    found.extend(rules.into_iter().filter_map(Result::err));
     if let Some(duration) = simulation.duration_ps
         && simulation.warmup_ps >= duration
     {
-        let found = Picoseconds(simulation.warmup_ps);
+        let warmup = Picoseconds(simulation.warmup_ps);
         let allowed = format!("less than the duration, {}", Picoseconds(duration));
-        return Err(SpecError::value("simulation.warmup", found, allowed));
+        found.push(SpecError::value("simulation.warmup", warmup, allowed));
     }
-    Ok(())
+    found
 }
 
 /// Rules of what looks at the steady state of traffic.

@@ -144,18 +144,119 @@ mod _engine {
         Ok(scenario.to_json())
     }
 
-    /// What is wrong with a scenario's jobs together: the path of a key, what was found and
-    /// what is allowed. Of each job its name, and whether it comes to an end by itself.
+    /// A mistake of a scenario: the key path, the message, what was found and what is allowed
+    /// (empty where unknown).
+    type Mistake = (String, String, String, String);
+
+    fn mistake(error: odonata::SpecError) -> Mistake {
+        let (found, allowed) = (error.found, error.allowed);
+        (
+            error.path,
+            error.message,
+            found.unwrap_or_default(),
+            allowed.unwrap_or_default(),
+        )
+    }
+
+    /// A scenario as people write it, which is JSON, with every word of two spellings as its key
+    /// has it, as JSON; and all mistakes in it. `machine` and `schedule` are not looked into.
+    /// `plug_ins` are the names of plug-ins by kind.
     #[pyfunction]
-    fn jobs_mistake(
-        jobs: Vec<(String, bool)>,
-        has_duration: bool,
-    ) -> Option<(String, Option<String>, Option<String>)> {
-        let jobs: Vec<_> = (jobs.iter())
-            .map(|(name, ends)| odonata::spec::JobEnd { name, ends: *ends })
-            .collect();
-        let mistake = odonata::spec::check_jobs(&jobs, has_duration).err()?;
-        Some((mistake.path, mistake.found, mistake.allowed))
+    fn checked(
+        py: Python<'_>,
+        text: &str,
+        directory: PathBuf,
+        plug_ins: BTreeMap<String, Vec<String>>,
+    ) -> PyResult<(String, Vec<Mistake>)> {
+        let refused = |error: String| PyValueError::new_err(error);
+        let scenario = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let (scenario, found) = computing(py, |_| {
+            Ok(odonata::checked(&scenario, &directory, &plug_ins))
+        })?;
+        let scenario =
+            serde_json::to_string(&scenario).map_err(|error| refused(error.to_string()))?;
+        Ok((scenario, found.into_iter().map(mistake).collect()))
+    }
+
+    /// Everything that is wrong with one table by itself, which is JSON; `name` is that of its
+    /// declaration, or `Motif`, `Traffic`, `Network` or `Link`.
+    #[pyfunction]
+    fn table_mistakes(
+        name: &str,
+        text: &str,
+        plug_ins: BTreeMap<String, Vec<String>>,
+    ) -> PyResult<Vec<Mistake>> {
+        let table =
+            serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let found = odonata::table_mistakes(name, &table, &plug_ins);
+        Ok(found.into_iter().map(mistake).collect())
+    }
+
+    /// Everything that keeps a scenario in the engine's form from being simulated.
+    #[pyfunction]
+    fn faults(py: Python<'_>, spec_json: String) -> PyResult<Vec<Mistake>> {
+        let found = computing_apart(py, move || {
+            Ok(odonata::faults(&Scenario::from_json(&spec_json)?))
+        })?;
+        Ok(found.into_iter().map(mistake).collect())
+    }
+
+    /// What a text is as a quantity of a kind: the number of its base units, or what was found,
+    /// what is allowed and what was probably meant.
+    #[pyfunction]
+    fn read_quantity(kind: &str, text: &str) -> Result<u64, RefusedQuantity> {
+        Ok(odonata::Quantity::of(kind).parse(text)?)
+    }
+
+    /// A number of base units of a kind of quantity, if it is one.
+    #[pyfunction]
+    fn check_quantity(kind: &str, value: i128) -> Result<u64, RefusedQuantity> {
+        Ok(odonata::Quantity::of(kind).checked(value)?)
+    }
+
+    /// The shortest exact text of a number of base units.
+    #[pyfunction]
+    fn quantity_text(kind: &str, value: u64) -> String {
+        odonata::Quantity::of(kind).shortest(value)
+    }
+
+    /// Of a kind of quantity: what messages call it, its base unit, its units, an example, the
+    /// largest number of base units, and what texts are accepted.
+    #[pyfunction]
+    #[expect(clippy::type_complexity, reason = "a row of Python")]
+    fn quantity_facts(
+        kind: &str,
+    ) -> (
+        &'static str,
+        &'static str,
+        Vec<(&'static str, u128, u128)>,
+        &'static str,
+        u128,
+        String,
+    ) {
+        let quantity = odonata::Quantity::of(kind);
+        (
+            quantity.kind,
+            quantity.base_unit,
+            quantity.units.to_vec(),
+            quantity.example,
+            quantity.largest.0,
+            quantity.allowed(),
+        )
+    }
+
+    struct RefusedQuantity(odonata::Refused);
+
+    impl From<odonata::Refused> for RefusedQuantity {
+        fn from(refused: odonata::Refused) -> Self {
+            Self(refused)
+        }
+    }
+
+    impl From<RefusedQuantity> for PyErr {
+        fn from(RefusedQuantity(refused): RefusedQuantity) -> Self {
+            PyValueError::new_err((refused.found, refused.allowed, refused.hint))
+        }
     }
 
     /// The engine's form, as JSON, of a scenario as people write it, which is JSON; `machine`
@@ -167,6 +268,14 @@ mod _engine {
         let form = odonata::engine_form(&scenario, &directory)
             .map_err(|error| refused(error.to_string()))?;
         serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
+    }
+
+    /// The values of a TOML text as a dict.
+    #[pyfunction]
+    fn read_toml<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+        let value = odonata::spec::toml_value(text)
+            .map_err(|error| PyValueError::new_err(error.message))?;
+        to_python(py, &value)
     }
 
     /// Line, from 1, of every key of a TOML text by its path, such as `job[1].nodes`.

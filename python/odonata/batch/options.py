@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any
 
 from odonata import names
 from odonata.errors import JobLogError
 from odonata.plug_ins import is_known, known
-from odonata.units import Quantity, UnitError
+from odonata.units import Span, UnitError
 
 
 class OptionError(JobLogError):
@@ -29,22 +28,6 @@ class OptionError(JobLogError):
     def __reduce__(self) -> tuple[type[OptionError], tuple[str, str, str]]:
         """Survives pickling, on its way from a worker."""
         return type(self), (self.what, self.found, self.allowed)
-
-
-class Span(Quantity):
-    """A duration of job logs, in whole seconds."""
-
-    kind = "a duration"
-    base_unit = "s"
-    example = "30 min"
-    units: ClassVar[Mapping[str, Fraction]] = {
-        "s": Fraction(1),
-        "min": Fraction(60),
-        "h": Fraction(3600),
-        "d": Fraction(86400),
-        "w": Fraction(7 * 86400),
-    }
-    printed_units = ("s", "min", "h", "d")
 
 
 def seconds(what: str, value: str | int) -> int:

@@ -29,7 +29,6 @@ from odonata.batch.network import (
 from odonata.batch.options import (
     Multifactor,
     OptionError,
-    Span,
     check_order,
     date_or_span,
     estimate_for_engine,
@@ -55,7 +54,7 @@ from odonata.model import (
 )
 from odonata.plug_ins import find, is_known
 from odonata.problem import problem
-from odonata.units import Duration, Size
+from odonata.units import Duration, Size, Span
 
 #: As a schedule to compare with: that which the log records.
 RECORDED = "recorded"

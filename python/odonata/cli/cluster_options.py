@@ -98,8 +98,7 @@ def read_hosts(given: str) -> tuple[str, ...]:
 
 def span(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
     """A duration in whole seconds, such as `"60 s"`."""
-    from odonata.batch.options import Span
-    from odonata.units import UnitError
+    from odonata.units import Span, UnitError
 
     if value is None:
         return None

@@ -74,16 +74,11 @@ def _motif(text: str) -> dict[str, Any]:
     """A motif as a scenario has it."""
     if not text.lstrip().startswith("{"):
         return {"kind": text.strip()}
-    import sys
-
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    from odonata import _engine
 
     try:
-        motif = tomllib.loads(f"motif = {text}")["motif"]
-    except tomllib.TOMLDecodeError as error:
+        motif = _engine.read_toml(f"motif = {text}")["motif"]
+    except ValueError as error:
         raise ClusterError(
             f"--skeleton {text}: {error}; allowed: a motif's kind, or a table as in a scenario, "
             'such as { kind = "hacc", compute = "2 ms" }'

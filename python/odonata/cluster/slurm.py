@@ -42,7 +42,7 @@ def ask(
     except FileNotFoundError:
         raise ClusterError(
             f"{name}: not found. Run this where Slurm's commands are on PATH (a login node), or "
-            "give files of what they print: --squeue FILE, and --nodes N or --sinfo FILE"
+            "give what they print in files, by the options that --help lists"
         ) from None
     except PermissionError as error:
         raise ClusterError(f"{name}: may not be run here: {error.strerror}") from None

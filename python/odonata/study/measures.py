@@ -12,7 +12,6 @@ import numpy.typing as npt
 import pyarrow as pa
 from pydantic import Field, model_validator
 
-from odonata.batch.options import Span
 from odonata.batch.schedules import FIGURES as SCHEDULE_FIGURES
 from odonata.batch.schedules import Schedule
 from odonata.columns import numbers
@@ -24,7 +23,7 @@ from odonata.results import Result
 from odonata.study.expression import Condition, ConditionError
 from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.tables import TABLES
-from odonata.units import Duration, Rate, Size, UnitError, describe
+from odonata.units import Duration, Rate, Size, Span, UnitError, describe
 
 #: By the suffix of a source's name: units that it can be given in, each with the suffix of the
 #: column and how many of the source's units it has.

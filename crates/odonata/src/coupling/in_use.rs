@@ -41,7 +41,7 @@ impl JobsOnNetwork {
         if matches!(spec.communication_share, ShareSpec::Log) {
             let allowed = "a share such as 30%, or two between which it is drawn, as a queue does \
                            not say how much its jobs communicate";
-            return Err(wrong("communication_share", "\"log\"", allowed));
+            return Err(wrong("mpi_share", "\"log\"", allowed));
         }
         if spec.mix.is_none() {
             let allowed = "traffics, as the jobs of a queue have no modes";

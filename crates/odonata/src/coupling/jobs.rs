@@ -123,7 +123,7 @@ pub(super) fn communications(
 /// Every job's share of communication.
 fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Error> {
     let jobs = &log.jobs;
-    let bad = |found: f64| wrong("communication_share", found, "a number from 0 to 1");
+    let bad = |found: f64| wrong("mpi_share", found, "a number from 0 to 1");
     let check = |share: f64| match (0.0..=1.0).contains(&share) {
         true => Ok(share),
         false => Err(bad(share)),
@@ -135,7 +135,7 @@ fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Err
             if low > high {
                 let found = format!("{low}..{high}");
                 let allowed = "a smaller number before a larger one";
-                return Err(wrong("communication_share", found, allowed));
+                return Err(wrong("mpi_share", found, allowed));
             }
             let draw = |job: usize| low + (high - low) * key.unit(job as u64, SHARE);
             Ok((0..jobs.len()).map(draw).collect())
@@ -162,7 +162,7 @@ fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Err
             if count == 0 && !jobs.is_empty() {
                 let allowed = "a share, or two between which it is drawn: this log says of no job \
                                how much it communicates";
-                return Err(wrong("communication_share", "log", allowed));
+                return Err(wrong("mpi_share", "log", allowed));
             }
             let mean = |job: &odonata_scheduler::log::Job| match sums[class(job.nodes)] {
                 (_, 0) => sum / f64::from(count),

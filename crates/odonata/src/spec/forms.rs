@@ -81,8 +81,9 @@ impl Form {
         self
     }
 
-    /// Whether a value of a scenario file has it.
-    pub(super) fn is_of(&self, value: &Value) -> bool {
+    /// Whether a value of a scenario file has it; `is_known` says which plug-ins of a kind there
+    /// are.
+    pub(super) fn is_of(&self, value: &Value, is_known: &dyn Fn(&str, &str) -> bool) -> bool {
         match self.fits {
             Fits::Text => value.is_string(),
             Fits::TextWith(part) => value
@@ -92,8 +93,12 @@ impl Form {
             Fits::List => value.is_array(),
             Fits::Table => value.is_object(),
             Fits::Has(key) => value.get(key).is_some(),
-            // Python has put what the plug-in is in place of its name.
-            Fits::PlugIn(_) | Fits::PlugInTable(_) => value.get(PLUG_IN).is_some(),
+            // Python may have put what the plug-in is in place of its name.
+            Fits::PlugIn(kind) => match value.as_str() {
+                Some(name) => is_known(kind, name),
+                None => value.get(PLUG_IN).is_some(),
+            },
+            Fits::PlugInTable(_) => value.get(PLUG_IN).is_some() || value.get("plug_in").is_some(),
         }
     }
 }

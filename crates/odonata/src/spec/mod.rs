@@ -15,7 +15,7 @@ mod mpi;
 pub(crate) mod network;
 pub(crate) mod optical;
 mod pattern;
-mod quantity;
+pub(crate) mod quantity;
 pub(crate) mod reader;
 pub(crate) mod router;
 mod simulation;
@@ -57,7 +57,7 @@ pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
 pub use simulation::{Arrivals, Engine, Record, Simulation};
-pub use source::key_lines;
+pub use source::{key_lines, toml_value};
 pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// What is simulated: a network, the jobs on it, and what to record.
@@ -143,45 +143,6 @@ fn at_its_path(error: &serde_path_to_error::Error<serde_json::Error>) -> SpecErr
         path
     };
     SpecError::new(path, error.inner().to_string())
-}
-
-/// The values of a TOML text.
-pub(crate) fn toml_value(text: &str) -> Result<serde_json::Value, SpecError> {
-    let document: toml_edit::DocumentMut = text
-        .parse()
-        .map_err(|error: toml_edit::TomlError| SpecError::new("", error.to_string()))?;
-    Ok(of_table(document.as_table()))
-}
-
-fn of_table(table: &dyn toml_edit::TableLike) -> serde_json::Value {
-    let entries = table
-        .iter()
-        .map(|(key, item)| (key.to_owned(), of_item(item)));
-    serde_json::Value::Object(entries.collect())
-}
-
-fn of_item(item: &toml_edit::Item) -> serde_json::Value {
-    use toml_edit::Item;
-    match item {
-        Item::None => serde_json::Value::Null,
-        Item::Value(value) => of_value(value),
-        Item::Table(table) => of_table(table),
-        Item::ArrayOfTables(tables) => tables.iter().map(|table| of_table(table)).collect(),
-    }
-}
-
-fn of_value(value: &toml_edit::Value) -> serde_json::Value {
-    use toml_edit::Value;
-    match value {
-        Value::String(text) => text.value().as_str().into(),
-        Value::Integer(number) => (*number.value()).into(),
-        Value::Float(number) => (*number.value()).into(),
-        Value::Boolean(answer) => (*answer.value()).into(),
-        // No key is a date; as a text it is refused with what the key takes.
-        Value::Datetime(date) => date.value().to_string().into(),
-        Value::Array(values) => values.iter().map(of_value).collect(),
-        Value::InlineTable(table) => of_table(table),
-    }
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 //! Quantities as people write them: numbers with units, exact in whole base units.
 
 /// A kind of quantity.
-pub(super) struct Quantity {
+pub struct Quantity {
     /// What it is, as messages name it.
-    kind: &'static str,
+    pub kind: &'static str,
     /// The base unit.
-    base_unit: &'static str,
+    pub base_unit: &'static str,
     /// Every unit, and the base units that it is: numerator and denominator.
-    units: &'static [(&'static str, u128, u128)],
+    pub units: &'static [(&'static str, u128, u128)],
+    /// Units that texts of values have.
+    printed: &'static [&'static str],
     /// For messages.
-    example: &'static str,
+    pub example: &'static str,
     /// The largest value, and how messages name it.
-    largest: (u128, &'static str),
+    pub largest: (u128, &'static str),
     /// Whether values between two base units are rounded; otherwise they are refused.
     rounds: bool,
 }
@@ -32,6 +34,7 @@ const DURATION: Quantity = Quantity {
         ("min", 60_000_000_000_000, 1),
         ("h", 3_600_000_000_000_000, 1),
     ],
+    printed: &["ps", "ns", "us", "ms", "s"],
     example: "100 ns",
     largest: (
         50 * 24 * 3_600_000_000_000_000,
@@ -54,6 +57,7 @@ const SIZE: Quantity = Quantity {
         ("GiB", 1 << 30, 1),
         ("TiB", 1 << 40, 1),
     ],
+    printed: &["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"],
     example: "1 MB",
     largest: LARGEST,
     rounds: false,
@@ -78,6 +82,9 @@ const RATE: Quantity = Quantity {
         ("Gbit/s", 1_000_000_000, 8),
         ("Tbit/s", 1_000_000_000_000, 8),
     ],
+    printed: &[
+        "B/s", "kB/s", "MB/s", "GB/s", "TB/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s",
+    ],
     example: "16 GB/s",
     largest: LARGEST,
     rounds: true,
@@ -87,6 +94,7 @@ const SHARE: Quantity = Quantity {
     kind: "a share",
     base_unit: "ppm",
     units: &[("ppm", 1, 1), ("%", 10_000, 1)],
+    printed: &["%"],
     example: "2 %",
     largest: LARGEST,
     rounds: false,
@@ -103,6 +111,9 @@ const FLOP_RATE: Quantity = Quantity {
         ("TFLOP/s", 1_000_000_000_000, 1),
         ("PFLOP/s", 1_000_000_000_000_000, 1),
     ],
+    printed: &[
+        "FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s", "TFLOP/s", "PFLOP/s",
+    ],
     example: "10 GFLOP/s",
     largest: LARGEST,
     rounds: true,
@@ -117,15 +128,56 @@ const GLOBAL_LOAD: Quantity = Quantity {
         ("TGLL", 1_000_000, 1),
         ("ppm TGLL", 1, 1),
     ],
+    printed: &["% TGLL"],
     example: "90 % TGLL",
     largest: LARGEST,
     rounds: false,
 };
 
+/// A duration of job logs.
+const SPAN: Quantity = Quantity {
+    kind: "a duration",
+    base_unit: "s",
+    units: &[
+        ("s", 1, 1),
+        ("min", 60, 1),
+        ("h", 3_600, 1),
+        ("d", 86_400, 1),
+        ("w", 7 * 86_400, 1),
+    ],
+    printed: &["s", "min", "h", "d"],
+    example: "30 min",
+    largest: LARGEST,
+    rounds: false,
+};
+
 /// What was found, and what is allowed instead.
-pub(super) struct Refused {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What was given.
     pub found: String,
+    /// What would be accepted.
     pub allowed: String,
+    /// What was probably meant, or nothing.
+    pub hint: String,
+}
+
+impl Refused {
+    fn new(found: String, allowed: String) -> Self {
+        Self {
+            found,
+            allowed,
+            hint: String::new(),
+        }
+    }
+
+    /// What is allowed, with what was probably meant.
+    pub fn allowed_with_hint(&self) -> String {
+        match self.hint.as_str() {
+            "" => self.allowed.clone(),
+            hint => format!("{} ({hint})", self.allowed),
+        }
+    }
 }
 
 /// The digits, the power of ten and the unit of a text such as `1.5e3 us`.
@@ -141,6 +193,7 @@ fn parts(text: &str) -> Option<(u128, i32, &str)> {
     if (whole.is_empty() && places.is_empty()) || is_point_last || places.contains(['.', '_']) {
         return None;
     }
+    let places = places.trim_end_matches('0');
     let digits: String = whole
         .chars()
         .chain(places.chars())
@@ -156,8 +209,41 @@ fn parts(text: &str) -> Option<(u128, i32, &str)> {
         }
     }
     let unit = rest.trim_start();
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Some((0, 0, unit));
+    }
     // No number of so many digits is any quantity; it is refused as too large.
     Some((digits.parse().unwrap_or(u128::MAX), power, unit))
+}
+
+/// The exact decimal text of a fraction, if it has one.
+fn decimal(value: u128, by: u128) -> Option<String> {
+    let mut text = (value / by).to_string();
+    let mut rest = value % by;
+    if rest > 0 {
+        text.push('.');
+    }
+    // A fraction of units has no more places than its denominator has factors of 2.
+    for _ in 0..64 {
+        if rest == 0 {
+            return Some(text);
+        }
+        rest *= 10;
+        text.push(char::from_digit((rest / by) as u32, 10)?);
+        rest %= by;
+    }
+    None
+}
+
+/// A number as messages show it, with at most six digits that count.
+fn six_digits(value: f64) -> String {
+    let exponent = value.abs().log10().floor();
+    if !(-5.0..6.0).contains(&exponent) {
+        return format!("{value:.5e}");
+    }
+    let scale = 10f64.powi(5 - exponent as i32);
+    format!("{}", (value * scale).round() / scale)
 }
 
 impl Quantity {
@@ -169,6 +255,7 @@ impl Quantity {
             "rate" => &RATE,
             "floprate" => &FLOP_RATE,
             "globalload" => &GLOBAL_LOAD,
+            "span" => &SPAN,
             _ => &SHARE,
         }
     }
@@ -188,9 +275,11 @@ impl Quantity {
     /// # Errors
     /// If the text is no such quantity.
     pub fn parse(&self, text: &str) -> Result<u64, Refused> {
-        let refused = |found: String, allowed: String| Err(Refused { found, allowed });
+        let refused = |found: String, allowed: String| Err(Refused::new(found, allowed));
         let quoted = format!("\"{text}\"");
-        let Some((digits, power, unit)) = parts(text) else {
+        let is_negative = text.trim().starts_with('-');
+        let positive = text.trim().trim_start_matches('-');
+        let Some((digits, power, unit)) = parts(if is_negative { positive } else { text }) else {
             return refused(quoted, self.allowed());
         };
         if unit.is_empty() {
@@ -202,29 +291,105 @@ impl Quantity {
             |known: &str| known == unit || (known.contains(' ') && plain(known) == plain(unit));
         let Some((_, numerator, denominator)) = self.units.iter().find(|known| is_unit(known.0))
         else {
-            return refused(format!("unit \"{unit}\" in {quoted}"), self.allowed());
+            return Err(Refused {
+                hint: self.hint(unit),
+                ..Refused::new(format!("unit \"{unit}\" in {quoted}"), self.allowed())
+            });
         };
+        if is_negative && digits != 0 {
+            return refused(quoted, format!("{} of at least 0", self.kind));
+        }
         let ten = |power: i32| 10u128.checked_pow(u32::try_from(power.max(0)).unwrap_or(0));
         let value = (digits.checked_mul(*numerator))
             .and_then(|value| value.checked_mul(ten(power)?))
             .zip(ten(-power).and_then(|ten| ten.checked_mul(*denominator)));
-        let too_large = format!("{} between 0 and {}", self.kind, self.largest.1);
         let Some((value, parts)) = value else {
-            return refused(quoted, too_large);
+            return Err(self.too_large(quoted));
         };
         let (whole, rest) = (value / parts, value % parts);
         if rest != 0 && !self.rounds {
+            let exact = six_digits(value as f64 / parts as f64);
+            let found = format!("{quoted}, which is {exact} {}", self.base_unit);
             let allowed = format!("{} that is a whole number of {}", self.kind, self.base_unit);
-            return refused(quoted, allowed);
+            return refused(found, allowed);
         }
         // To the nearest, of two to the even one.
         let below = parts - rest;
         let up = rest > below || (rest == below && whole % 2 == 1);
         let whole = whole + u128::from(up);
         if whole > self.largest.0 {
-            return refused(quoted, too_large);
+            return Err(self.too_large(quoted));
         }
         Ok(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
+    /// A number of base units, if it is none too many.
+    ///
+    /// # Errors
+    /// If there are too many.
+    pub fn checked(&self, value: i128) -> Result<u64, Refused> {
+        match u64::try_from(value) {
+            Ok(value) if u128::from(value) <= self.largest.0 => Ok(value),
+            _ => Err(self.too_large(format!("{value} {}", self.base_unit))),
+        }
+    }
+
+    fn too_large(&self, found: String) -> Refused {
+        Refused::new(
+            found,
+            format!("{} between 0 and {}", self.kind, self.largest.1),
+        )
+    }
+
+    /// What a wrong unit was probably meant to be.
+    fn hint(&self, unit: &str) -> String {
+        let is_known = |wanted: &str| self.units.iter().any(|known| known.0 == wanted);
+        let lower = unit.to_lowercase();
+        if self.base_unit == "B" && ["bit", "kbit", "mbit", "gbit"].contains(&lower.as_str()) {
+            return "sizes are in bytes".to_owned();
+        }
+        if self.base_unit == "B/s" {
+            let prefix = unit
+                .strip_suffix("b/s")
+                .or_else(|| unit.strip_suffix("bps"));
+            if let Some(prefix) =
+                prefix.filter(|prefix| "kKMGT".contains(prefix) && !prefix.is_empty())
+            {
+                let prefix = prefix.replace('K', "k");
+                return format!(
+                    "did you mean \"{prefix}B/s\" (bytes) or \"{prefix}bit/s\" (bits)?"
+                );
+            }
+            if is_known(&format!("{unit}/s")) {
+                return format!("did you mean \"{unit}/s\"?");
+            }
+        }
+        let mut folded = self.units.iter().map(|known| known.0).rev();
+        let near = folded.find(|known| known.to_lowercase() == lower);
+        near.map_or_else(String::new, |near| format!("did you mean \"{near}\"?"))
+    }
+
+    /// The shortest exact text of a number of base units, such as `1.5 us`.
+    pub fn shortest(&self, value: u64) -> String {
+        let mut best = String::new();
+        for unit in self.printed {
+            let Some((_, numerator, denominator)) =
+                self.units.iter().find(|known| known.0 == *unit)
+            else {
+                continue;
+            };
+            let value = u128::from(value) * denominator;
+            let Some(number) = decimal(value, *numerator) else {
+                continue;
+            };
+            let text = format!("{number} {unit}");
+            let is_short =
+                text.chars().count() <= best.chars().count() && (value >= *numerator || value == 0);
+            if best.is_empty() || is_short {
+                best = text;
+            }
+        }
+        best
     }
 
     /// What values of at least `least` and at most `most` are called.
@@ -292,9 +457,50 @@ mod tests {
     }
 
     #[test]
+    fn what_was_probably_meant_is_said() {
+        let refused = |kind: &str, text: &str| Quantity::of(kind).parse(text).unwrap_err();
+        for (kind, text, hint) in [
+            ("duration", "100 NS", "did you mean \"ns\"?"),
+            ("size", "1 mb", "did you mean \"MB\"?"),
+            ("size", "8 Gbit", "sizes are in bytes"),
+            ("rate", "4 GB", "did you mean \"GB/s\"?"),
+            (
+                "rate",
+                "10 Gbps",
+                "did you mean \"GB/s\" (bytes) or \"Gbit/s\" (bits)?",
+            ),
+            ("rate", "10 parsecs", ""),
+        ] {
+            assert_eq!(refused(kind, text).hint, hint, "{text}");
+        }
+        assert_eq!(
+            refused("duration", "-1 ns").allowed,
+            "a duration of at least 0"
+        );
+        assert_eq!(Quantity::of("duration").parse("-0 ns"), Ok(0));
+        assert_eq!(
+            refused("duration", "0.5 ps").found,
+            "\"0.5 ps\", which is 0.5 ps"
+        );
+        assert!(refused("duration", "1e99 s").allowed.contains("50 days"));
+    }
+
+    #[test]
     fn texts_have_the_largest_unit() {
         assert_eq!(Quantity::of("duration").text(7_200_000_000_000_000), "2 h");
         assert_eq!(Quantity::of("size").text(4096), "4 KiB");
+        for (kind, value, text) in [
+            ("duration", 1_500_000, "1.5 us"),
+            ("duration", 0, "0 s"),
+            ("duration", 999, "999 ps"),
+            ("size", 64, "64 B"),
+            ("rate", 5_637_144_576, "5.25 GiB/s"),
+            ("rate", 12_500_000_000, "12.5 GB/s"),
+            ("share", 25_000, "2.5 %"),
+            ("span", 5_400, "1.5 h"),
+        ] {
+            assert_eq!(Quantity::of(kind).shortest(value), text);
+        }
         let allowed = Quantity::of("rate").between(Some(1_000), Some(1_000_000_000_000_000));
         assert_eq!(allowed, "a bandwidth between 1 kB/s and 1000 TB/s");
     }

@@ -1,8 +1,10 @@
 //! Scenario files as people write them: quantities with units, words, defaults, all
 //! mistakes at once. What they may say is what the tables declare.
 
+mod advice;
 mod jobs;
 mod network;
+mod partial;
 mod user;
 mod values;
 mod words;
@@ -20,7 +22,7 @@ use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
-use words::{below, describe, nearest};
+use words::describe;
 
 type Object = Map<String, Value>;
 
@@ -34,6 +36,8 @@ const TABLES: [(&str, &str); 3] = [
 const OTHERS: [&str; 2] = ["machine", "schedule"];
 /// Keys that every network has.
 const SHARED: [&str; 5] = ["family", "router", "nic", "routing", "links"];
+/// The highest seed.
+const MOST_SEED: u64 = i64::MAX as u64;
 /// No number of a router or group in a text is larger, so that no range takes all memory.
 const MOST_NUMBERS: u64 = 1 << 20;
 
@@ -83,6 +87,81 @@ impl Scenario {
     }
 }
 
+/// Names of the plug-ins of each kind that scenarios may name.
+pub type PlugInNames = BTreeMap<String, Vec<String>>;
+
+/// A scenario as people write it, of which a TOML or JSON reader made a value, with every
+/// word of two spellings as its key has it; and everything that is wrong with it, mistakes of
+/// building its network and jobs among them if others are.
+pub fn checked(
+    document: &Value,
+    directory: &Path,
+    plug_ins: &PlugInNames,
+) -> (Value, Vec<SpecError>) {
+    let mut document = document.clone();
+    advice::respelled(&mut document);
+    let mut reader = Reader {
+        plug_ins: plug_ins.clone(),
+        ..Reader::new(directory, BTreeMap::new())
+    };
+    let form = reader.scenario(document.as_object().unwrap_or(&Object::new()));
+    let mut found = reader.found;
+    if found.is_empty() {
+        found.extend(jobs_mistake(&form));
+    } else {
+        found.extend(partial::built(form, &found));
+    }
+    (document, found)
+}
+
+/// Everything that is wrong with one table by itself: of the name of its declaration, or
+/// `Motif`, `Traffic`, `Network` or `Link`; nothing of a table that is none of them.
+pub fn table_mistakes(name: &str, given: &Value, plug_ins: &PlugInNames) -> Vec<SpecError> {
+    let mut reader = Reader {
+        plug_ins: plug_ins.clone(),
+        ..Reader::new(Path::new(""), BTreeMap::new())
+    };
+    let nothing = Object::new();
+    let table = given.as_object().unwrap_or(&nothing);
+    match name {
+        "Motif" | "Traffic" => drop(reader.of_a_kind("", name, given)),
+        "Network" => drop(reader.network(table)),
+        "Link" => {
+            let mut link = super::Link::declaration();
+            link.keys.iter_mut().for_each(|key| key.needed = false);
+            drop(reader.table("", &link, table, &[]));
+        }
+        _ => drop(reader.declared_table("", name, Some(given), &[])),
+    }
+    for error in &mut reader.found {
+        if let Some(rest) = error.path.strip_prefix("network.") {
+            error.path = rest.to_owned();
+        }
+    }
+    reader.found
+}
+
+/// What is wrong with the jobs of a form together.
+fn jobs_mistake(form: &Object) -> Option<SpecError> {
+    let jobs = form.get("jobs")?.as_array()?;
+    let ends = |job: &Value| {
+        let load = &job["load"];
+        let does_end = !load["motif"].is_null() || !load["traffic"]["messages"].is_null();
+        does_end && job["idle"] != true
+    };
+    let jobs: Vec<JobEnd<'_>> = (jobs.iter())
+        .map(|job| JobEnd {
+            name: job["name"].as_str().unwrap_or_default(),
+            ends: ends(job),
+        })
+        .collect();
+    let has_duration = !form.get("simulation")?["duration_ps"].is_null();
+    match jobs.as_slice() {
+        [] => None,
+        jobs => check_jobs(jobs, has_duration).err(),
+    }
+}
+
 /// The engine's form of a scenario as people write it, jobs included, of which a TOML or JSON reader made a
 /// value: quantities are integers with the unit in their key, paths begin with `directory`.
 ///
@@ -97,12 +176,7 @@ pub fn engine_form(scenario: &Value, directory: &Path) -> Result<Value, Mistakes
 /// # Errors
 /// As of [`Scenario::machine_from_toml`], and if there are no such tables.
 pub fn kind_form(name: &str, table: &Value, directory: &Path) -> Result<Value, Mistakes> {
-    let mut reader = Reader {
-        directory,
-        lines: BTreeMap::new(),
-        found: Vec::new(),
-        depth: 0,
-    };
+    let mut reader = Reader::new(directory, BTreeMap::new());
     match reader.of_a_kind("", name, table) {
         Some(form) => Ok(form),
         None if reader.found.is_empty() => {
@@ -118,12 +192,9 @@ fn form(
     lines: BTreeMap<String, usize>,
     directory: &Path,
 ) -> Result<Value, Mistakes> {
-    let mut reader = Reader {
-        directory,
-        lines,
-        found: Vec::new(),
-        depth: 0,
-    };
+    let mut reader = Reader::new(directory, lines);
+    let mut scenario = scenario.clone();
+    advice::respelled(&mut scenario);
     let form = reader.scenario(scenario.as_object().unwrap_or(&Object::new()));
     if reader.found.is_empty() {
         Ok(Value::Object(form))
@@ -169,9 +240,30 @@ struct Reader<'a> {
     found: Vec<SpecError>,
     /// How many files of phases it is inside of.
     depth: usize,
+    /// Plug-ins that may be named.
+    plug_ins: PlugInNames,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(directory: &'a Path, lines: BTreeMap<String, usize>) -> Self {
+        Self {
+            directory,
+            lines,
+            found: Vec::new(),
+            depth: 0,
+            plug_ins: PlugInNames::new(),
+        }
+    }
+
+    /// Names of the plug-ins of a kind.
+    fn plug_ins_of(&self, kind: &str) -> &[String] {
+        self.plug_ins.get(kind).map_or(&[], Vec::as_slice)
+    }
+
+    fn is_plug_in(&self, kind: &str, name: &str) -> bool {
+        self.plug_ins_of(kind).iter().any(|one| one == name)
+    }
+
     fn add(&mut self, error: SpecError) {
         self.found.push(placed(&self.lines, error));
     }
@@ -195,9 +287,12 @@ impl Reader<'_> {
             None => {}
         }
         match given.get("seed").map(|seed| (seed, seed.as_u64())) {
-            Some((_, Some(seed))) => drop(form.insert("seed".into(), seed.into())),
-            Some((other, None)) => {
-                self.refuse("seed", describe(other), "a whole number, at least 0")
+            Some((_, Some(seed))) if seed <= MOST_SEED => {
+                form.insert("seed".into(), seed.into());
+            }
+            Some((other, _)) => {
+                let allowed = "a whole number, at least 0 and at most 2^63 - 1";
+                self.refuse("seed", describe(other), allowed);
             }
             None => {}
         }
@@ -211,30 +306,20 @@ impl Reader<'_> {
                 form.insert("network".into(), Value::Object(network));
             }
             Some(other) => self.refuse("network", describe(other), "a table"),
-            None => self.missing("network"),
+            None if given.contains_key("schedule") => {}
+            None => self.missing("network", "a table"),
         }
         let jobs = self.jobs(given.get("job"));
         form.insert("jobs".into(), jobs.into());
         form
     }
 
-    fn missing(&mut self, path: &str) {
-        let mut error = SpecError::new(path, "missing; this key must be given");
-        (error.found, error.allowed) = (Some("nothing".into()), Some("a value".into()));
+    fn missing(&mut self, path: &str, allowed: impl Into<String>) {
+        let allowed = allowed.into();
+        let message = format!("missing; this key must be given: {allowed}");
+        let mut error = SpecError::new(path, message);
+        (error.found, error.allowed) = (Some("nothing".into()), Some(allowed));
         self.add(error);
-    }
-
-    /// Refuses keys that a table does not have.
-    fn unknown(&mut self, path: &str, given: &Object, known: &[&str]) {
-        for key in given.keys().filter(|key| !known.contains(&key.as_str())) {
-            let hint = nearest(key, known).map(|near| format!(" (did you mean `{near}`?)"));
-            let allowed = known.join(", ");
-            let hint = hint.unwrap_or_default();
-            let message = format!("unknown key{hint}; allowed here: {allowed}");
-            let mut error = SpecError::new(below(path, key), message);
-            (error.found, error.allowed) = (Some(format!("the key {key}")), Some(allowed));
-            self.add(error);
-        }
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
+use super::advice::{instead_of_kind, respelled};
 use super::values::is_numbers;
 use super::words::{below, describe, nearest, quoted};
 use super::{Object, Reader};
 use crate::spec::declarations::kinds;
-use crate::spec::forms::{Forms, PLUG_IN, forms};
+use crate::spec::forms::{Fits, Forms, PLUG_IN, forms};
 use crate::spec::kinds::Kinds;
 use crate::spec::{key_lines, toml_value};
 
@@ -17,7 +18,7 @@ use crate::spec::{key_lines, toml_value};
 const DEEPEST: usize = 16;
 
 /// The tables of several kinds, declared once for all reading.
-fn kinds_of(name: &str) -> Option<&'static Kinds> {
+pub(super) fn kinds_of(name: &str) -> Option<&'static Kinds> {
     static KINDS: OnceLock<Vec<Kinds>> = OnceLock::new();
     KINDS
         .get_or_init(kinds)
@@ -41,7 +42,8 @@ impl Reader<'_> {
             None => return Vec::new(),
             Some(Value::Array(jobs)) => jobs,
             Some(other) => {
-                self.refuse("job", describe(other), "tables [[job]]");
+                let allowed = "a list of tables: [[job]], with two brackets, before each job";
+                self.refuse("job", describe(other), allowed);
                 return Vec::new();
             }
         };
@@ -63,10 +65,12 @@ impl Reader<'_> {
     /// The engine's form of a table of which a key says the kind.
     pub(super) fn of_a_kind(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
         let kinds = kinds_of(name)?;
+        let plug_ins = self.plug_ins_of(kinds.plug_in.kind).to_vec();
         let names: Vec<&str> = kinds
             .kinds
             .iter()
             .flat_map(|kind| kind.names.clone())
+            .chain(plug_ins.iter().map(String::as_str))
             .collect();
         let Value::Object(table) = given else {
             let allowed = format!("a table with `{}` = {}", kinds.key, quoted(&names));
@@ -92,11 +96,18 @@ impl Reader<'_> {
                 ]);
             }
             form
+        } else if let Some(called) = chosen
+            .as_str()
+            .filter(|name| plug_ins.iter().any(|one| one == name))
+        {
+            let keys = [kinds.key, "parameters"];
+            let mut form = self.table(path, &kinds.plug_in.table, table, &keys);
+            self.parameters(path, table);
+            form.insert(kinds.key.into(), json!({ PLUG_IN: called }));
+            form
         } else {
-            let hint = chosen.as_str().and_then(|name| nearest(name, &names));
-            let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
-            let allowed = format!("{}{hint}", quoted(&names));
-            return self.wrong(&below(path, kinds.key), chosen, &allowed);
+            self.no_kind(path, kinds, table, &names);
+            return None;
         };
         match name {
             "Traffic" => offer(&mut form),
@@ -105,11 +116,76 @@ impl Reader<'_> {
         (self.found.len() == before).then_some(Value::Object(form))
     }
 
+    /// Says that a table has no kind, or none that is known.
+    fn no_kind(&mut self, path: &str, kinds: &Kinds, table: &Object, names: &[&str]) {
+        let other = if kinds.key == "kind" {
+            "pattern"
+        } else {
+            "kind"
+        };
+        if let (None, Some(Value::String(named))) = (table.get(kinds.key), table.get(other)) {
+            let what = if kinds.name == "Motif" {
+                "motif"
+            } else {
+                "traffic"
+            };
+            let (key, listed) = (kinds.key, quoted(names));
+            let instead = match names.contains(&named.as_str()) {
+                true => format!("`{key} = \"{named}\"`"),
+                false => instead_of_kind(kinds.name, named).unwrap_or_else(|| format!("`{key}`")),
+            };
+            let allowed =
+                format!("in {what} the key is `{key}`, one of {listed} (write {instead})");
+            self.refuse(&below(path, other), format!("the key {other}"), allowed);
+            return;
+        }
+        let chosen = table.get(kinds.key).unwrap_or(&Value::Null);
+        let advice = chosen
+            .as_str()
+            .and_then(|name| instead_of_kind(kinds.name, name));
+        let near = chosen.as_str().and_then(|name| nearest(name, names));
+        let hint = match (advice, near) {
+            (Some(advice), _) => format!(" (write {advice})"),
+            (None, Some(near)) => format!(" (did you mean \"{near}\"?)"),
+            (None, None) => String::new(),
+        };
+        self.refuse(
+            &below(path, kinds.key),
+            describe(chosen),
+            format!("{}{hint}", quoted(names)),
+        );
+    }
+
+    /// Checks that the parameters of a plug-in are a table.
+    fn parameters(&mut self, path: &str, table: &Object) {
+        if let Some(other) = table.get("parameters").filter(|given| !given.is_object()) {
+            self.refuse(&below(path, "parameters"), describe(other), "a table");
+        }
+    }
+
+    /// Checks a table that names a plug-in, `{ plug_in = …, parameters = { … } }`.
+    fn plug_in_table(&mut self, path: &str, kind: &str, table: &Object) -> Option<Value> {
+        self.unknown(path, table, &["plug_in", "parameters"]);
+        self.parameters(path, table);
+        let named = &table["plug_in"];
+        let known = self.plug_ins_of(kind).join(", ");
+        match named.as_str() {
+            Some(name) if self.is_plug_in(kind, name) => Some(json!({ PLUG_IN: name })),
+            _ if known.is_empty() => {
+                let allowed = "no plug-in, as none is installed or registered";
+                self.wrong(&below(path, "plug_in"), named, allowed)
+            }
+            _ => self.wrong(&below(path, "plug_in"), named, &known),
+        }
+    }
+
     /// The engine's form of a value that has one of several forms.
     pub(super) fn of_a_form(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
         let written;
         let given = match (name, given) {
-            ("Placement", Value::String(text)) if is_numbers(text) => {
+            ("Placement", Value::String(text))
+                if is_numbers(text) && !self.is_plug_in("placement", text) =>
+            {
                 written = self.numbers(path, given)?;
                 &written
             }
@@ -117,14 +193,18 @@ impl Reader<'_> {
                 let allowed = "the name of the file, such as \"ranks.map\" or { file = \"ranks\" }";
                 return self.wrong(path, given, allowed);
             }
-            ("Mapping", Value::String(text)) if text.contains(['.', '/']) => {
+            ("Mapping", Value::String(text))
+                if text.contains(['.', '/']) && !self.is_plug_in("mapping", text) =>
+            {
                 written = json!({ "file": text });
                 &written
             }
             _ => given,
         };
         let forms = forms_of(name)?;
-        let Some(form) = forms.forms.iter().find(|form| form.is_of(given)) else {
+        let is_known = |kind: &str, name: &str| self.is_plug_in(kind, name);
+        let mut all = forms.forms.iter();
+        let Some(form) = all.find(|form| form.is_of(given, &is_known)) else {
             let called = forms.forms.iter().map(|form| form.called);
             let called: Vec<&str> = called.collect();
             return self.wrong(path, given, &called.join(" or "));
@@ -132,7 +212,20 @@ impl Reader<'_> {
         if given.get(PLUG_IN).is_some() {
             return Some(given.clone());
         }
+        match (form.fits, given) {
+            (Fits::PlugIn(_), _) => return Some(json!({ PLUG_IN: given })),
+            (Fits::PlugInTable(kind), Value::Object(table)) => {
+                return self.plug_in_table(path, kind, table);
+            }
+            _ => {}
+        }
         let value = self.value(path, &form.value.kind, &form.value, given)?;
+        if name == "Phase" && value.pointer("/kind/plug-in").is_some() {
+            let allowed = "a motif of ours: a plug-in is the motif of a whole job";
+            let found = format!("the plug-in {}", describe(&given["kind"]));
+            self.refuse(&below(path, "kind"), found, allowed);
+            return None;
+        }
         let value = match form.under {
             Some(key) => Value::Object(Object::from_iter([(key.to_owned(), value)])),
             None => value,
@@ -173,11 +266,12 @@ impl Reader<'_> {
             }
         };
         let mut inner = Reader {
-            directory: Path::new(&file).parent().unwrap_or(self.directory),
-            lines,
-            found: Vec::new(),
             depth: self.depth + 1,
+            plug_ins: self.plug_ins.clone(),
+            ..Reader::new(Path::new(&file).parent().unwrap_or(self.directory), lines)
         };
+        let mut document = document;
+        respelled(&mut document);
         let phases = inner.declared_table("", "PhaseFile", Some(&document), &[]);
         for error in inner.found {
             let message = format!("{file}: {error}");

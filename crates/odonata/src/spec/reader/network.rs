@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::user::User;
-use super::words::{below, describe, nearest, quoted};
+use super::words::{below, describe};
 use super::{Object, Reader, SHARED, families};
 use crate::spec::family::{FamilyDeclaration, Links, Tests};
 use crate::spec::{Link, UsualLink};
@@ -18,11 +18,12 @@ impl Reader<'_> {
             families.iter().find(|family| family.name == name)
         });
         let Some(family) = family else {
-            let found = named.map_or_else(|| "nothing".into(), describe);
-            let hint = (named.and_then(Value::as_str)).and_then(|name| nearest(name, &names));
-            let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
-            let listed = quoted(&names);
-            self.refuse("network.family", found, format!("{listed}{hint}"));
+            self.no_name(
+                "network.family",
+                "family",
+                named.unwrap_or(&Value::Null),
+                &names,
+            );
             return Object::new();
         };
         let mut form = Object::new();

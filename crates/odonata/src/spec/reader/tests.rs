@@ -355,3 +355,147 @@ fn all_mistakes_of_jobs_are_said_at_once() {
     assert_eq!(mistakes[0].path, "job[1].name");
     assert_eq!(mistakes[0].line, Some(16));
 }
+
+const NETWORK: &str = "[network]\nfamily = \"dragonfly\"\np = 2\na = 4\nh = 2\n";
+
+/// Path and message of every mistake of a scenario file.
+fn all_mistakes(text: &str) -> Vec<(String, String)> {
+    let document = toml_value(text).unwrap();
+    let (_, found) = checked(&document, Path::new("/there"), &PlugInNames::new());
+    found
+        .into_iter()
+        .map(|one| (one.path, one.message))
+        .collect()
+}
+
+#[test]
+fn words_of_other_programs_and_places_are_answered_with_what_to_write() {
+    let job = |inner: &str| format!("{NETWORK}[[job]]\nnodes = 8\n{inner}\n");
+    let routing = |name: &str| format!("{NETWORK}routing = \"{name}\"\n");
+    for (text, path, words) in [
+        (
+            job("motif = { kind = \"allreduce\", message = \"1 kB\" }"),
+            "job[0].motif.kind",
+            "write kind = \"collective\", operation = \"allreduce\"",
+        ),
+        (
+            job("motif = { kind = \"reduce_scatter\", message = \"1 kB\" }"),
+            "job[0].motif.kind",
+            "write kind = \"collective\", operation = \"reduce-scatter\"",
+        ),
+        (
+            job("motif = { kind = \"adversarial\", message = \"1 kB\" }"),
+            "job[0].motif.kind",
+            "write traffic = { pattern = \"adversarial\", … }",
+        ),
+        (
+            job("motif = { kind = \"collective\", message = \"1 kB\" }"),
+            "job[0].motif.operation",
+            "\"barrier\", \"broadcast\"",
+        ),
+        (
+            job("traffic = { kind = \"tornado\", message = \"1 kB\", load = 0.1 }"),
+            "job[0].traffic.kind",
+            "write `pattern = \"tornado\"`",
+        ),
+        (
+            job("traffic = { pattern = \"halo3d\", message = \"1 kB\", load = 0.1 }"),
+            "job[0].traffic.pattern",
+            "write motif = { kind = \"halo3d\", … }",
+        ),
+        (routing("adaptive"), "network.routing", "\"ugal-l\""),
+        (routing("ecmp"), "network.routing", "per = \"message\""),
+        (
+            routing("min"),
+            "network.routing",
+            "did you mean \"minimal\"?",
+        ),
+        (
+            format!("routing = \"par\"\n{NETWORK}"),
+            "routing",
+            "did you mean `network.routing`?",
+        ),
+        (
+            format!("{NETWORK}packet = \"1 kB\"\n"),
+            "network.packet",
+            "did you mean `simulation.packet`?",
+        ),
+        (
+            format!("{NETWORK}[simulation]\ndur = \"1 us\"\n"),
+            "simulation.dur",
+            "did you mean `duration`?",
+        ),
+        (
+            format!("{NETWORK}[job]\nnodes = 8\n"),
+            "job",
+            "[[job]], with two brackets",
+        ),
+    ] {
+        let found = all_mistakes(&text);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[0].0, path, "{found:?}");
+        assert!(found[0].1.contains(words), "{}", found[0].1);
+    }
+}
+
+#[test]
+fn both_spellings_of_all_to_all_are_right_in_both_places() {
+    let text = format!(
+        "{NETWORK}[[job]]\nnodes = 8\nmotif = {{ kind = \"alltoall\", message = \"1 kB\" }}\n\
+         [[job]]\nnodes = 8\nmotif = {{ kind = \"collective\", operation = \"all-to-all\", \
+         message = \"1 kB\" }}\n"
+    );
+    let scenario = Scenario::from_file_text(&text, Path::new("/")).unwrap();
+    let kinds: Vec<_> = (scenario.jobs.iter())
+        .map(|job| match &job.load {
+            Load::Motif(motif) => motif.kind.clone(),
+            Load::Traffic(_) => panic!("a motif"),
+        })
+        .collect();
+    assert!(matches!(kinds[0], MotifKind::AllToAll(_)));
+    let MotifKind::Collective(collective) = &kinds[1] else {
+        panic!("a collective");
+    };
+    assert_eq!(collective.operation, odonata_load::CollectiveKind::Alltoall);
+    assert!(all_mistakes(&text).is_empty());
+}
+
+#[test]
+fn mistakes_of_building_stand_beside_those_of_reading() {
+    let job =
+        |motif: &str| format!("[[job]]\nnodes = 8\nmotif = {{ message = \"1 kB\", {motif} }}\n");
+    // A dragonfly of p = 2, a = 4, h = 2 has up to 9 groups; 3 × 5 ranks are not 8.
+    let text = format!(
+        "sede = 3\n{NETWORK}g = 50\n{}{}{}",
+        job("kind = \"halo\""),
+        job("kind = \"halo2d\", grid = [3, 5]"),
+        job("kind = \"broadcast\", root = 8"),
+    );
+    let paths: Vec<String> = all_mistakes(&text).into_iter().map(|one| one.0).collect();
+    assert_eq!(
+        paths,
+        [
+            "sede",
+            "job[0].motif.kind",
+            "network.g",
+            "job[1].motif.grid",
+            "job[2].motif.root"
+        ]
+    );
+    // What is wrong with a network does not hide what is wrong with jobs, nor the other way.
+    let built = text
+        .replace("sede", "seed")
+        .replace("\"halo\"", "\"halo2d\"");
+    let scenario = Scenario::from_file_text(&built, Path::new("/")).unwrap();
+    let paths: Vec<String> = crate::faults(&scenario)
+        .into_iter()
+        .map(|one| one.path)
+        .collect();
+    assert_eq!(
+        paths,
+        ["network.g", "job[1].motif.grid", "job[2].motif.root"]
+    );
+    let ours = built.replace("g = 50", "g = 9");
+    let scenario = Scenario::from_file_text(&ours, Path::new("/")).unwrap();
+    assert_eq!(crate::faults(&scenario).len(), 2);
+}

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::advice::takes;
 use super::user::User;
-use super::words::{below, describe, nearest, quoted};
+use super::words::{below, describe, quoted};
 use super::{MOST_NUMBERS, Object, Reader, declared, lists};
 use crate::spec::quantity::Quantity;
 use crate::spec::table::{KeyDeclaration, Kind, TableDeclaration};
@@ -99,7 +100,7 @@ impl Reader<'_> {
     ) {
         let Some(given) = given else {
             if key.needed {
-                self.missing(path);
+                self.missing(path, takes(key));
                 return;
             }
             if !key.later {
@@ -286,7 +287,8 @@ impl Reader<'_> {
         let value = match quantity.parse(text) {
             Ok(value) => value,
             Err(refused) => {
-                self.refuse(path, refused.found, refused.allowed);
+                let allowed = refused.allowed_with_hint();
+                self.refuse(path, refused.found, allowed);
                 return None;
             }
         };
@@ -312,14 +314,13 @@ impl Reader<'_> {
         let entries = lists()
             .iter()
             .find(|one| one.name == list || one.type_name == list)?;
-        let names: Vec<&str> = entries.entries.iter().map(|entry| entry.name).collect();
-        let text = given.as_str();
-        if text.is_some_and(|text| names.contains(&text)) {
+        let mut names: Vec<&str> = entries.entries.iter().map(|entry| entry.name).collect();
+        if given.as_str().is_some_and(|text| names.contains(&text)) {
             return Some(given.clone());
         }
-        let hint = text.and_then(|text| nearest(text, &names));
-        let hint = hint.map_or_else(String::new, |near| format!(" (did you mean \"{near}\"?)"));
-        self.refuse(path, describe(given), format!("{}{hint}", quoted(&names)));
+        let plug_ins = self.plug_ins_of(&entries.name).to_vec();
+        names.extend(plug_ins.iter().map(String::as_str));
+        self.no_name(path, &entries.name, given, &names);
         None
     }
 
