@@ -409,7 +409,11 @@ def _lead(text: str) -> tuple[str, str]:
     # At the end of the first sentence; where that is too long, at a colon or semicolon.
     sentence = _end(r"(?<!et al)\. ", text)
     ends = [sentence, _end(r": ", text), _end(r"; ", text)]
-    near = [end for end in ends if end <= LONGEST_LINE and not text[:end].startswith("With `")]
+    near = [
+        end
+        for end in ends
+        if end <= LONGEST_LINE and not text[:end].startswith(("With ", "Without "))
+    ]
     end = near[0] if near else min(sentence, ends[2])
     line = text[:end].rstrip(" :;")
     rest = text[end:].strip()
