@@ -220,8 +220,8 @@ mod _engine {
         odonata::Quantity::of(kind).shortest(value)
     }
 
-    /// Of a kind of quantity: what messages call it, its base unit, its units, an example, the
-    /// largest number of base units, and what texts are accepted.
+    /// The facts of a kind of quantity: what messages call it, its base unit, its units, an example,
+    /// the largest number of base units, and what texts are accepted.
     #[pyfunction]
     #[expect(clippy::type_complexity, reason = "a row of Python")]
     fn quantity_facts(
