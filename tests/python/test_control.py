@@ -480,6 +480,18 @@ def test_no_text_of_a_job_is_more_than_text(tmp_path: Path, text: str, content: 
     assert all(found.name.startswith(ours) for found in new), new
 
 
+@pytest.mark.parametrize(
+    "options",
+    [["--hosts", "n[0-15]", "--traffic"], ["--circuits"], ["--hosts"]],
+)
+def test_a_file_without_end_is_refused(tmp_path: Path, options: list[str]) -> None:
+    file = network_plant(tmp_path, DRAGONFLY, "n[0-47]", 4).file
+    done = call("control", "set", file, "--job", "5", *options, "/dev/zero", directory=tmp_path)
+    assert done.returncode == 2
+    assert "/dev/zero: " in done.stderr
+    assert not (tmp_path / "circuits.sqlite").exists()
+
+
 # --- The network's own choice -----------------------------------------------------------
 
 
