@@ -34,8 +34,8 @@ pub(crate) struct Usual {
 }
 
 impl Usual {
-    /// Of flows and of the bundles of a schedule's jobs, which have no queues that come and
-    /// go: no threshold.
+    /// The defaults of flows and of the bundles of a schedule's jobs, which have no queues that
+    /// come and go: no threshold.
     pub fn of_flows(family: &Family, topology: &Topology) -> Self {
         Self {
             threshold_bytes: 0,
@@ -47,7 +47,7 @@ impl Usual {
     }
 }
 
-/// Those of the family; of other networks those over groups, if there is more than one.
+/// The paths of the family; over groups on other networks, if there is more than one group.
 fn usual_paths(family: &Family, topology: &Topology) -> Paths {
     let by_groups = if topology.groups > 1 {
         Paths::Groups
@@ -386,7 +386,7 @@ mod tests {
         default_threshold(&scenario, &topology).0
     }
 
-    /// Of UGAL-L where a scenario gives this queue.
+    /// The threshold and queue of UGAL-L where a scenario gives this queue.
     fn by_queues(scenario: &Scenario, queue: Option<Queue>) -> (u64, Queue) {
         let mut scenario = scenario.clone();
         scenario.network.routing.algorithm = AlgorithmName::UgalLocal;

@@ -15,7 +15,7 @@ pub struct JobEnd<'a> {
 }
 
 impl<'a> JobEnd<'a> {
-    /// Of a job.
+    /// The end of a job.
     pub fn of(job: &'a Job) -> Self {
         let ends = match &job.load {
             Load::Motif(_) => true,

@@ -48,7 +48,7 @@ pub struct FamilyDeclaration {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Links {
-    /// Those of a file, by its names.
+    /// The link classes of a file, by its names.
     OfFile {
         /// What they are.
         text: &'static str,
@@ -174,7 +174,7 @@ macro_rules! families {
             /// Builds the network.
             ///
             /// # Errors
-            /// As of [`NetworkFamily::build`].
+            /// As for [`NetworkFamily::build`].
             pub(crate) fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
                 match self {
                     $(Self::$family(table) => table.build(classes),)+

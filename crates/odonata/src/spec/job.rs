@@ -131,7 +131,7 @@ pub enum Placement {
         /// Node numbers.
         nodes: Vec<u32>,
     },
-    /// Those of a map of ranks to servers of TraceR, which also says which rank sits where.
+    /// The nodes of a map of ranks to servers of TraceR, which also says which rank sits where.
     #[named(by_value)]
     RankMap {
         /// The map of the job, or with `job` the global one.

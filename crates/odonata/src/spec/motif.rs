@@ -276,7 +276,7 @@ table! {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TraceBorder {
-    /// So long after the trace's start.
+    /// Time after the trace's start.
     TimePs(u64),
     /// Where a rank enters or leaves a function; `iteration`: which time, from 1.
     Region(RegionBorder),

@@ -65,7 +65,7 @@ impl Scenario {
     /// Names of files in it are relative to `directory`.
     ///
     /// # Errors
-    /// As of [`Self::machine_from_toml`].
+    /// As for [`Self::machine_from_toml`].
     pub fn from_file_text(text: &str, directory: &Path) -> Result<Self, Mistakes> {
         Self::from_document(&toml_value(text)?, key_lines(text)?, directory)
     }
@@ -166,7 +166,7 @@ fn jobs_mistake(form: &Object) -> Option<SpecError> {
 /// value: quantities are integers with the unit in their key, paths begin with `directory`.
 ///
 /// # Errors
-/// As of [`Scenario::machine_from_toml`].
+/// As for [`Scenario::machine_from_toml`].
 pub fn engine_form(scenario: &Value, directory: &Path) -> Result<Value, Mistakes> {
     form(scenario, BTreeMap::new(), directory)
 }
@@ -174,7 +174,7 @@ pub fn engine_form(scenario: &Value, directory: &Path) -> Result<Value, Mistakes
 /// The engine's form of a table of which a key says the kind, `Motif` or `Traffic`.
 ///
 /// # Errors
-/// As of [`Scenario::machine_from_toml`], and if there are no such tables.
+/// As for [`Scenario::machine_from_toml`], and if there are no such tables.
 pub fn kind_form(name: &str, table: &Value, directory: &Path) -> Result<Value, Mistakes> {
     let mut reader = Reader::new(directory, BTreeMap::new());
     match reader.of_a_kind("", name, table) {

@@ -88,7 +88,7 @@ fn tables<'a, P: Probe>(routing: AnyRouting) -> Result<Tables<'a, P>, SimError> 
 }
 
 impl<'c> Circuits<'c> {
-    /// Of a run that has not begun.
+    /// The circuits of a run that has not begun.
     ///
     /// # Errors
     /// If the run's parameters are none with which circuits can change.
@@ -216,7 +216,7 @@ impl<'c> Circuits<'c> {
     /// Does what is due at `at`, which all partitions have come to.
     ///
     /// # Errors
-    /// Of the control.
+    /// Whatever the control reports.
     pub fn act<P: Probe>(
         &mut self,
         shared: &Shared<'_>,

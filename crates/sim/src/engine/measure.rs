@@ -21,10 +21,10 @@ pub(super) struct JobCollector {
     pub bytes_delivered: u64,
     pub bytes_delivered_measured: u64,
     pub bytes_created_measured: u64,
-    /// Of messages and of packets, apart from those that are both.
+    /// Latencies of messages and of packets, apart from those that are both.
     pub message_latency: Histogram,
     pub packet_latency: Histogram,
-    /// Of messages that are one packet.
+    /// Latencies of messages that are one packet.
     pub single_latency: Histogram,
     pub routers_visited: Vec<u64>,
     pub iteration_end: Vec<u64>,
@@ -34,7 +34,7 @@ pub(super) struct JobCollector {
     pub last_finish: u64,
     /// When a byte last arrived.
     pub last_delivery: u64,
-    /// Of an open-loop job with an end: messages that this partition's ranks send in all.
+    /// Messages that this partition's ranks of an open-loop job with an end send in all.
     #[serde(skip)]
     pub messages_to_come: u64,
     /// Whether it is an open-loop job with an end.

@@ -103,8 +103,8 @@ pub(super) struct Contents {
     pub sequence: u32,
     /// Destination node.
     pub destination: u32,
-    /// Of messages that wait for a grant, with all that concerns them: their
-    /// number at the sender. Of others: the request of the rank that began it.
+    /// The number at the sender of messages that wait for a grant and of all that concerns them;
+    /// the request of the rank that began it for others.
     pub handle: u32,
     pub kind: MessageKind,
 }

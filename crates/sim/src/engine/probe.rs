@@ -44,7 +44,7 @@ pub(super) struct Departure {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Approach {
     pub router: u32,
-    /// Of the link that it comes over.
+    /// Class of the link that it comes over.
     pub class: u8,
     pub job: u16,
     pub size: u32,
@@ -63,7 +63,7 @@ pub(super) trait Probe: Sized + Send {
     /// Bits of a credit's payload that hold its size.
     const CREDIT_SIZE_BITS: u32;
 
-    /// Of a partition of so many ports.
+    /// The probe of a partition of this many ports.
     fn new(shared: &Shared<'_>, ports: usize) -> Self;
 
     /// Whether a run can be probed.
@@ -93,10 +93,11 @@ pub(super) trait Probe: Sized + Send {
     /// Forgets what was measured at links.
     fn begin_measuring(&mut self);
 
-    /// Of the packet that a link is sending as measuring begins, so many bytes count.
+    /// Takes note of how many bytes count of the packet that a link is sending as measuring begins.
     fn carry(&mut self, port: usize, bytes: u64);
 
-    /// Of the packet that a link is sending as the run ends, so many bytes do not count.
+    /// Takes note of how many bytes do not count of the packet that a link is sending as the run
+    /// ends.
     fn leave(&mut self, port: usize, bytes: u64);
 
     /// What is known of some links, for checkpoints and outcomes.

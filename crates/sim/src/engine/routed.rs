@@ -84,7 +84,7 @@ impl<R: Routing, P: Probe> Routed<P> for R {
 
 /// The algorithm by which a partition routes.
 pub(super) enum Tables<'a, P: Probe> {
-    /// That of the run.
+    /// The algorithm of the run.
     Given(&'a dyn Routed<P>),
     /// The same for circuits that have changed since.
     Changed(Arc<dyn Routed<P> + Send>),

@@ -22,7 +22,7 @@ use crate::support::{
 const WIRE: u64 = 100_000;
 /// Bytes combined per second: 0.2 ns each.
 const COMBINE: u64 = 5_000_000_000;
-/// Of algorithms with segments.
+/// Size of a segment, of algorithms that have some.
 const SEGMENT: u64 = 4_096;
 /// Between model and closed form.
 const TOLERANCE: f64 = 0.01;

@@ -174,7 +174,7 @@ fn head_of_line_blocking() {
 
 /// Virtual output queues do away with it: what is left is that a buffer of b
 /// packets, filled with packets for few outputs, cannot take those for others.
-/// And with twice the speed the FIFOs hardly limit the links.
+/// With twice the speed the FIFOs hardly limit the links.
 #[test]
 fn without_head_of_line_blocking() {
     assert!(saturated(8, Crossbar::Ideal, 256, 10_000) > 0.97);

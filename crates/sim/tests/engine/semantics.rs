@@ -102,7 +102,7 @@ fn a_receive_from_anybody_gets_what_comes_first() {
     assert_eq!(end(&run(ranks, Protocol::default())), late + network(8));
 }
 
-/// Of two messages of one rank the short one overtakes the long one at the
+/// The short one of two messages of a rank overtakes the long one at the
 /// interface, which takes packets of both in turn. In an ordered context the
 /// first receive gets the long one all the same, whichever comes first.
 #[test]

@@ -81,13 +81,13 @@ struct RouterRecord {
     ports: Vec<Port>,
     /// Shape: ports × virtual channels.
     channels: Vec<ChannelRecord>,
-    /// Of a bounded crossbar. Shape: ports, or empty.
+    /// Sides of a bounded crossbar. Shape: ports, or empty.
     sides: Vec<Side>,
-    /// Of a bounded crossbar, or of output queues. Shape: ports × virtual channels, or empty.
+    /// Queues of a bounded crossbar, or of output queues. Shape: ports × virtual channels, or empty.
     fifos: Vec<FifoRecord>,
     /// Occupancy in the snapshot for routing. Shape: ports, or empty.
     occupancy: Vec<u32>,
-    /// Of a routing algorithm that learns.
+    /// Estimates of a routing algorithm that learns.
     q_table: Vec<f32>,
     /// What packets of a message follow, by the routers that they have passed before
     /// and their message; empty if routers decide per packet.
@@ -131,7 +131,7 @@ struct NodeRecord {
     credits: Vec<u32>,
     /// Its open-loop sources, by job and number.
     sources: Vec<SourceRecord>,
-    /// Of closed-loop jobs, by job and number: their states, and their programs'.
+    /// Ranks of closed-loop jobs, by job and number: their states, and their programs'.
     ranks: Vec<(RankRecord, Option<Vec<u8>>)>,
     /// Messages to this node that have arrived in part: key and missing bytes.
     incomplete: Vec<(u64, u64)>,

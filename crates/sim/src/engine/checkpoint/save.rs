@@ -25,7 +25,7 @@ use crate::engine::shared::Shared;
 /// is to begin to measure there if `measure` says so.
 ///
 /// # Errors
-/// Of `out`.
+/// Whatever `out` reports.
 pub(in crate::engine) fn save<P: Probe>(
     shared: &Shared<'_>,
     partitions: &[Box<Partition<'_, P>>],

@@ -10,7 +10,7 @@ use crate::engine::probe::Probe;
 
 /// Which request an output grants.
 enum Choice {
-    /// That of the first packet of this FIFO.
+    /// The request of the first packet of this FIFO.
     Fifo(usize),
     /// None, for lack of room in the output's buffer or behind its link.
     LacksRoom,

@@ -10,13 +10,13 @@ use crate::engine::probe::Probe;
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Mail {
-    /// And feedback.
+    /// Credits, and feedback of routing that learns.
     credits: Vec<Event>,
     /// Without payload: the slot is found where the packet arrives.
     arrivals: Vec<Event>,
     /// Shape: arrivals.
     packets: Vec<Packet>,
-    /// Of the packets that are not bare, in the same order.
+    /// Contents of the packets that are not bare, in the same order.
     contents: Vec<Contents>,
 }
 

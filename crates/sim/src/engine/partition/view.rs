@@ -29,7 +29,7 @@ pub(super) struct Rooms<'v> {
     pub lanes: Lanes,
     /// What of a channel's occupancy has not taken credits.
     pub waiting: Waiting<'v>,
-    /// As of `Partition`.
+    /// As in `Partition`.
     pub channel_shift: u32,
     /// Bytes that the packet takes in a buffer.
     pub packet: u32,
@@ -39,7 +39,7 @@ pub(super) struct Rooms<'v> {
 pub(super) enum Waiting<'v> {
     /// All that has decided for it.
     Promised,
-    /// Of that, what has passed the bounded crossbar; and the router's first port.
+    /// The part of it that has passed the bounded crossbar; and the router's first port.
     Buffered(&'v BoundedCrossbar, usize),
     /// The same where the crossbar takes the credits.
     Nothing,
@@ -76,7 +76,7 @@ pub(super) fn to_come<P: Probe>(early: &[PackedEvent], offset: u64, port: u32, v
 }
 
 impl Rooms<'static> {
-    /// Of an algorithm that does not ask.
+    /// The room of an algorithm that does not ask.
     pub const UNASKED: Self = Self {
         classes: &[],
         channels: &[],
