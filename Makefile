@@ -28,7 +28,7 @@ export PROPTEST_RNG_SEED
 
 .PHONY: help
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # --- Set-up -------------------------------------------------------------------
 
@@ -101,11 +101,16 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	cargo test --workspace --doc --profile quick --locked --quiet
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile tests/python
 	$(BIN)/python tools/shipped.py -n $(TEST_PROCESSES)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile studies/tests
 	$(BIN)/python -m pytest tests/live
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
 	@echo "target/ takes $$(du -sh target | cut -f 1)."
 	@echo "The engine in place is the one with all checks, several times slower; make build" \
 	  "puts the fast one back."
+
+.PHONY: test-studies
+test-studies: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of studies/ alone
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile studies/tests
 
 .PHONY: lint
 lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy
@@ -143,8 +148,8 @@ site: $(or $(wildcard $(VENV)/.checked-engine),$(VENV)/.engine) $(VENV)/.site-de
 	@echo "Ready: target/site/index.html"
 
 .PHONY: figures
-figures: $(VENV)/.engine ## repeat the studies behind the figures of docs/ (minutes)
-	@for study in docs/studies/*.py; do $(BIN)/python $$study || exit 1; done
+figures: $(VENV)/.engine ## repeat the studies behind the figures of pages (minutes)
+	@for study in studies/scripts/*.py; do $(BIN)/python $$study || exit 1; done
 
 .PHONY: bench
 bench: $(VENV)/.engine ## engine speed on the three reference machines

@@ -64,7 +64,7 @@ def pages() -> dict[Path, str]:
         docs / "cli.md": cli_page(),
         MAN_PAGE: man_page(ROOT),
         docs / "python-reference.md": api_page(),
-        docs / "validation.md": validation_page(ROOT),
+        ROOT / "studies" / "pages" / "validation.md": validation_page(ROOT),
         **notebooks(ROOT),
     }
 

@@ -47,6 +47,8 @@ PYTHONS = ("3.10", "3.11", "3.12", "3.13")
 MACHINES = {"x86_64": 62, "aarch64": 183}
 #: Its C library is 2.17 of 2012, which all of today's distributions have, or a later one.
 PLATFORM = "manylinux2014"
+#: What a wheel holds.
+PACKAGES = ("python/odonata", "studies/odonata_studies")
 NOTEBOOK = ROOT / "examples" / "notebooks" / "first_run.ipynb"
 
 
@@ -149,7 +151,7 @@ def check(expected: str) -> None:
     """
     faults = [f"not committed: {line}" for line in call("git", "status", "--short").splitlines()]
     faults += other_versions(expected)
-    last = call("git", "log", "-1", "--format=%cs", "--", "crates", "python").strip()
+    last = call("git", "log", "-1", "--format=%cs", "--", "crates", *PACKAGES).strip()
     faults += stale_changelog(
         (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"),
         expected,
@@ -261,8 +263,8 @@ def check_files(wheel: Path, machine: str) -> None:
     Raises:
         ReleaseError: If not.
     """
-    tracked = call("git", "ls-files", "python/odonata").split()
-    expected = {file.removeprefix("python/") for file in tracked}
+    tracked = call("git", "ls-files", *PACKAGES).split()
+    expected = {file.split("/", 1)[1] for file in tracked}
     data = call("git", "ls-files", "packaging/odonata.data").split()
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())

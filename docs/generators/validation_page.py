@@ -1,18 +1,18 @@
-"""``docs/validation.md`` from what the study found."""
+"""``studies/pages/validation.md`` from what the study found."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from odonata.study.validation.comparison import read
-from odonata.study.validation.experiments import read as read_experiments
-from odonata.study.validation.page import page
+from odonata_studies.validation.comparison import read
+from odonata_studies.validation.experiments import read as read_experiments
+from odonata_studies.validation.page import page
 
 #: What the study leaves in its directory, and where it is kept.
 KEPT = {
-    "comparisons.csv": Path("docs/studies/validation_comparisons.csv"),
-    "experiments.csv": Path("docs/studies/validation_experiments.csv"),
-    "validation.png": Path("docs/figures/validation.png"),
+    "comparisons.csv": Path("studies/data/validation_comparisons.csv"),
+    "experiments.csv": Path("studies/data/validation_experiments.csv"),
+    "validation.png": Path("studies/pages/figures/validation.png"),
 }
 
 

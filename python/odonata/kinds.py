@@ -15,16 +15,20 @@ FILES: Mapping[str, str] = {
     "saturation.json": "saturation",
     "replications.parquet": "replications",
     "comparison.json": "comparison",
-    "comparisons.csv": "validation",
-    "moments.csv": "longtail",
+    "conclusion.txt": "program",
     "dataset.parquet": "study",
     "occupancy.parquet": "schedule",
     "result.json": "run",
 }
+#: Tables that a study which is a program may leave, and what each holds.
+TABLES_OF_PROGRAMS: Mapping[str, str] = {
+    "comparisons.csv": "Every figure beside its reference",
+    "findings.csv": "What others found, and what this study finds",
+}
 #: The same for people.
 WHAT = (
     "a run, replications, a comparison, a study, a schedule, a search for saturation, an analysis "
-    "of interference, or a validation"
+    "of interference, or a study that is a program"
 )
 
 

@@ -1,6 +1,6 @@
 """The testbed of Michelogiannakis et al. 2019, section 5, in namespaces: GTC over steered uplinks.
 
-By hand, as root; RESULTS is a directory for tables that docs/studies/live_testbed.py reads:
+By hand, as root; RESULTS is a directory for tables that studies/scripts/live_testbed.py reads:
 
     python tests/live/steered_testbed.py RESULTS --repetitions 5
 

@@ -1,4 +1,4 @@
-"""The testbed of docs/study-live-testbed.md in small: who passes where, not how fast."""
+"""The testbed of studies/pages/study-live-testbed.md in small: who passes where, not how fast."""
 
 from __future__ import annotations
 

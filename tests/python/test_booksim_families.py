@@ -2,7 +2,7 @@
 
 Two public repositories hold what BookSim printed: ``jandersson/Booksim_Projects`` (``dor.csv`` of
 commit f864528, BookSim's defaults on an 8 x 8 mesh) and ``sts08015/BookSim-tutorial`` (logs with
-their configuration in ``tutorials/1`` of commit 2bd7d88). docs/family-saturation.md says how our
+their configuration in ``tutorials/1`` of commit 2bd7d88). family-saturation.md says how our
 routers are made the same.
 """
 

@@ -94,7 +94,7 @@ BOUNDS: dict[str, tuple[dict[str, Any], int, dict[str, Any], float]] = {
     # 50 routers of 7 links each: 7 others are one hop away and 42 two, 91 hops of 50 on average;
     # 4 nodes on each send 4·91/50 hops over 7 links (Besta and Hoefler, SC 2014, section 3.2).
     # What the best choice of shortest paths can carry, by a linear program
-    # (docs/studies/family_saturation.py); dimension order stops at 2/7 and at 1/7.
+    # (studies/scripts/family_saturation.py); dimension order stops at 2/7 and at 1/7.
     "torus, transpose": (adaptive([8, 8], True), 64, {"pattern": "transpose"}, 2 / 3),
     "mesh, transpose": (adaptive([8, 8], False), 64, {"pattern": "transpose"}, 5 / 11),
     # Two routers of four nodes each send over every link of the chains.

@@ -42,7 +42,8 @@ def test_every_page_is_once_in_the_navigation(written: Path) -> None:
     settings = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     listed = list(in_navigation(settings["nav"]))
     assert len(listed) == len(set(listed))
-    own = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    pages = [*(ROOT / "docs").glob("*.md"), *(ROOT / "studies" / "pages").glob("*.md")]
+    own = {page.name for page in pages} - {"README.md"}
     assert own <= set(listed)
     books = (ROOT / "examples" / "notebooks").glob("*.ipynb")
     assert {f"examples/notebooks/{book.stem}.md" for book in books} <= set(listed)
@@ -121,11 +122,12 @@ def test_anchors_of_equal_headings_are_numbered_and_code_has_none() -> None:
     [
         ("docs/README.md", "index.md"),
         ("docs/cli.md", "cli.md"),
+        ("studies/pages/study-rules.md", "study-rules.md"),
         ("docs/figures/report.png", "figures/report.png"),
         ("examples", "examples/README.md"),
         ("examples/notebooks/first_run.ipynb", "examples/notebooks/first_run.md"),
         ("examples/demo.toml", "source/examples/demo.toml.md"),
-        ("docs/studies/theta_amg.csv", "source/docs/studies/theta_amg.csv"),
+        ("studies/data/theta_amg.csv", "source/studies/data/theta_amg.csv"),
         ("examples/plug-ins/rust", "source/examples/plug-ins/rust/index.md"),
     ],
 )

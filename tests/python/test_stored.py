@@ -303,7 +303,7 @@ def test_reports_of_texts_that_are_damaged_are_refused(saved: Path, tmp_path: Pa
     (tmp_path / "out" / "scenario.toml").write_bytes(b"title = '\x82'")
     for texts, message in (
         ({}, "scenario.toml"),
-        ({"comparisons.csv": "section,case\n1,2\n"}, 'no column "verdict"'),
+        ({"conclusion.txt": "", "comparisons.csv": "section,case\n1,2\n"}, 'no column "verdict"'),
         ({"comparisons.csv": "case,verdict\n1\n"}, "1 cells in row 0; the header has 2"),
         ({"comparisons.csv": ""}, "cannot be read"),
         ({"comparisons.csv": "case,verdict\n1,holds\n", "x.md": "\udc82"}, "byte 0 is not UTF-8"),

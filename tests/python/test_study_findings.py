@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from odonata import Scenario, ScenarioError
-from odonata.cli.study import LIBRARY
 from odonata.study.cells import Cell
 from odonata.study.file import StudyFile
 from odonata.study.findings import Verdict, judge, write_findings
@@ -534,25 +532,3 @@ def test_a_fitted_finding_is_not_judged_by_its_combinations_either() -> None:
     assert "| – |" in fitted
     assert "holds |" not in fitted
     assert "| holds |" in held
-
-
-@pytest.mark.parametrize("name", ["feng2023", "kang2019", "kang2019-codes", "kaplan2017"])
-def test_studies_of_publications_keep_the_rules(name: str) -> None:
-    """docs/study-rules.md: verdicts by intervals, parameters with their origin, what is lacking;
-    and the page has them as the study file does, beside no finding that the file has not."""
-    from odonata.study.page import lacking_section, parameters_section
-
-    study = StudyFile.from_file(LIBRARY / f"{name}.toml")
-    assert study.judged == "intervals"
-    docs = Path(__file__).parents[2] / "docs"
-    page = (docs / f"study-{name}.md").read_text(encoding="utf-8")
-    for section in (parameters_section(study), lacking_section(study)):
-        assert section and section in page
-    kept = docs / "studies" / f"study_{name.replace('-', '_')}_findings.csv"
-    with kept.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {row["claim"] for row in rows} <= {finding.claim for finding in study.finding}
-    assert all(row["seeds"].isdigit() for row in rows)
-    for row in rows:
-        if int(row["seeds"]) < 5:
-            assert row["verdict"] == "undecided"

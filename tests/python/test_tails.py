@@ -134,9 +134,9 @@ def test_families_are_recovered_from_their_own_samples(name: str) -> None:
 
 
 def test_twenty_families_are_found_again_as_often_as_is_said() -> None:
-    """What docs/tails.md says of docs/studies/tails_families.py, of which these are the results."""
+    """What docs/tails.md says of tails_families.py, of which these are the results."""
     root = Path(__file__).parents[2]
-    with (root / "docs" / "studies" / "tails_families.csv").open(encoding="utf-8") as file:
+    with (root / "studies" / "data" / "tails_families.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     best = {by: sum(1 <= int(row[f"place_by_{by}"]) <= 5 for row in rows) for by in ("bic", "aic")}
     assert len({row["family"] for row in rows}) == 20

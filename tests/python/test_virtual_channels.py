@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from odonata import Scenario, ScenarioError, run, verify
 from odonata.names import ROUTING
-from odonata.study.execution import run_points
-from odonata.study.validation import reference_directory
-from odonata.study.validation.booksim_families import FURTHER, BookSimFamilies, scenario
 
 LINK = {"bandwidth": "8 GB/s", "latency": "20 ns", "buffer": "512 B"}
 #: Bounded, so that every channel is a queue of its own.
@@ -105,31 +101,3 @@ def test_channels_by_source_and_destination_are_refused() -> None:
         run(loaded(TORUS, "dfsssp", needed + 1))
     said = f"network.routing.virtual_channels: found {needed + 1}; allowed: at most {needed} here"
     assert said in str(caught.value)
-
-
-def reference() -> Path:
-    """Directory of BookSim's figures."""
-    directory = reference_directory()
-    if directory is None:
-        pytest.skip("no reference data beside the checkout")
-    return directory
-
-
-def test_fat_tree_torus_and_mesh_have_booksims_latency() -> None:
-    """All rows of the reference, within 5 %, but one where BookSim's allocator explains more."""
-    part = BookSimFamilies(reference(), quick=True)
-    further = {(name, flits, load) for (name, flits), at in FURTHER.items() for load in at}
-    part.references = [r for r in part.references if (r.network, r.flits, r.load) not in further]
-    assert len(part.references) == 12
-    found = part.comparisons(run_points(part.points()))
-    assert [c for c in found if not c.passes] == []
-    explained = [c.case for c in found if c.explanation]
-    assert explained == ["fat tree k=8 n=3, nca, 1 flit, load 0.5"]
-
-
-def test_without_more_channels_packets_of_a_fat_tree_wait_for_each_other() -> None:
-    # One queue of 16 flits at each input holds two packets: at half load it saturates.
-    rows = BookSimFamilies(reference(), quick=True).references
-    row = next(r for r in rows if (r.network[:3], r.flits, r.load) == ("fat", 8, 0.5))
-    job = run(scenario(row, 4_000, channels=None)).jobs.to_pylist()[0]
-    assert job["message_latency_mean_ps"] / 1e3 > 3 * row.latency

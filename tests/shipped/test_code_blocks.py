@@ -44,6 +44,7 @@ GENERATED = {"python-reference.md"}
 PAGES = [
     ROOT / "README.md",
     *(page for page in sorted((ROOT / "docs").glob("*.md")) if page.name not in GENERATED),
+    *sorted((ROOT / "studies" / "pages").glob("*.md")),
 ]
 SHELL = ("sh", "console")
 

@@ -4,7 +4,8 @@ A page of the repository links to files as they lie there; on the site some lie 
 no pages. What is linked comes along, links are written anew, and headings get the anchors that
 they have in the repository's viewers, so that the site's generator needs to know nothing of it:
 
-* ``docs/README.md`` is the start page; what is in ``docs/`` lies at the top, all else as here.
+* ``docs/README.md`` is the start page; what is in ``docs/`` and
+  ``studies/pages/`` lies at the top, all else as here.
 * Notebooks are run, and become pages with what they print.
 * Linked sources become pages below ``source/``, directories lists of such; tables and pictures are
   copied.
@@ -58,6 +59,8 @@ def site_path(path: PurePosixPath, root: Path = ROOT) -> PurePosixPath:
     if (root / path).is_dir():
         readme = path / "README.md"
         return readme if (root / readme).exists() else PurePosixPath("source", path, "index.md")
+    if path.parts[:2] == ("studies", "pages") and path.suffix in {".md", ".png"}:
+        return PurePosixPath(*path.parts[2:])
     if path.parts[0] == "docs" and (path.suffix == ".md" or path.parts[1] == "figures"):
         return PurePosixPath(*path.parts[1:])
     if path.suffix == ".md" and "tests" not in path.parts:
@@ -149,7 +152,11 @@ class Site:
     def write(self) -> None:
         """Writes all pages."""
         starts = [PurePosixPath(name) for name in STARTS]
-        for folder, pattern in (("docs", "*.md"), ("examples/notebooks", "*.ipynb")):
+        for folder, pattern in (
+            ("docs", "*.md"),
+            ("studies/pages", "*.md"),
+            ("examples/notebooks", "*.ipynb"),
+        ):
             found = sorted((self.root / folder).glob(pattern))
             starts += [PurePosixPath(folder, path.name) for path in found]
         for path in starts:

@@ -97,20 +97,6 @@ def _comparison(directory: Path, as_json: bool) -> None:
         print_comparison(terminal(), content, table, directory)
 
 
-def _validation(directory: Path, as_json: bool) -> None:
-    from odonata.output import reading
-    from odonata.study.validation import conclusion
-    from odonata.study.validation.comparison import read, table
-
-    with reading(directory):
-        found = read(directory / "comparisons.csv")
-    if as_json:
-        print_json({"directory": str(directory), "comparisons": table(found).to_pylist()})
-        return
-    for line in [*conclusion(found), f"Results: {directory}"]:
-        terminal().print(line, markup=False, soft_wrap=True)
-
-
 def _study(directory: Path, as_json: bool) -> None:
     from odonata.cli.study import print_verdicts
     from odonata.study.dataset import read_dataset
@@ -140,19 +126,22 @@ def _study(directory: Path, as_json: bool) -> None:
     console.print(f"Results: {directory} (dataset.parquet)", markup=False, soft_wrap=True)
 
 
-def _longtail(directory: Path, as_json: bool) -> None:
+def _program(directory: Path, as_json: bool) -> None:
     from odonata.bounded import csv_rows, read_text
     from odonata.errors import OutputError
+    from odonata.kinds import TABLES_OF_PROGRAMS
     from odonata.output import reading
-    from odonata.study.longtail import FINDINGS_FILE
+    from odonata.study.study import CONCLUSION_FILE
 
     with reading(directory):
-        file = directory / FINDINGS_FILE
-        (_, header), *rows = csv_rows(read_text(file), str(file), OutputError)
-        findings = [dict(zip(header, row, strict=True)) for _, row in rows]
-        lines = [f"{one['verdict']:14} {one['claim']}; ours {one['ours']}" for one in findings]
+        lines = read_text(directory / CONCLUSION_FILE).splitlines()
+        content: dict[str, object] = {"directory": str(directory), "conclusion": lines}
+        for file in (directory / name for name in TABLES_OF_PROGRAMS):
+            if file.is_file():
+                (_, header), *rows = csv_rows(read_text(file), str(file), OutputError)
+                content[file.stem] = [dict(zip(header, row, strict=True)) for _, row in rows]
     if as_json:
-        print_json({"directory": str(directory), "findings": findings})
+        print_json(content)
         return
     for line in [*lines, f"Results: {directory}"]:
         terminal().print(line, markup=False, soft_wrap=True)
@@ -164,8 +153,7 @@ _KINDS: dict[str, Callable[[Path, bool], None]] = {
     "saturation": _saturation,
     "replications": _replications,
     "comparison": _comparison,
-    "validation": _validation,
-    "longtail": _longtail,
+    "program": _program,
     "study": _study,
     "schedule": _schedule,
     "run": _run,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,21 +20,13 @@ if TYPE_CHECKING:
     from odonata.study.file import StudyFile
     from odonata.study.findings import Verdict
     from odonata.study.run import Estimate
+    from odonata.study.study import Study
     from odonata.study.sweep import Sweep, SweepPoint
     from odonata.study.task import Executor
 
-#: Studies that are programs; their modules take a while to import.
-PROGRAMS = ("validation", "salimibeni2022")
-#: Studies that are files of this package.
-LIBRARY = Path(__file__).resolve().parents[1] / "study" / "library"
 #: Points that ``--dry-run`` lists.
 _LISTED = 40
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def names() -> list[str]:
-    """Studies that exist by name."""
-    return sorted([*PROGRAMS, *(file.stem for file in LIBRARY.glob("*.toml"))])
 
 
 class _FileOrName(click.Path):
@@ -44,6 +36,8 @@ class _FileOrName(click.Path):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
+
+        from odonata.study.installed import names
 
         found = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
         return found or super().shell_complete(ctx, param, incomplete)
@@ -145,11 +139,14 @@ def study(
     with theory and with other simulators; salimibeni2022 looks for long tails of collectives in
     simulated months of a dragonfly+.
     """
+    from odonata.study import installed
     from odonata.study.file import StudyFile
 
     tls = {"--tls-ca-file": tls_ca_file, "--tls-cert": tls_cert, "--tls-key": tls_key}
     where = _executor(executor, scheduler, slurm, jobs, tls, unencrypted)
-    if study in PROGRAMS:
+    file = Path(study)
+    found = None if file.is_file() else installed.find(study)
+    if found is not None and not isinstance(found, Path):
         given: dict[str, object] = {
             "--only": only,
             "--dry-run": dry_run,
@@ -159,14 +156,12 @@ def study(
         for option, value in given.items():
             if value:
                 raise click.UsageError(f"{option} is for study files; {study} is none")
-        _run_program(study, quick, out, jobs)
+        _run_program(study, found, quick, out, jobs)
         return
-    library = LIBRARY / f"{study}.toml"
-    file = Path(study)
-    if library.exists() and not file.is_file():
-        file = library
+    if found is not None:
+        file = found
     elif not file.suffix and not file.exists():
-        known = ", ".join(names())
+        known = ", ".join(installed.names())
         raise click.UsageError(f"found {study}; allowed: a study file, or one of {known}")
     chosen = StudyFile.from_file(file)
     if scenarios is not None:
@@ -234,12 +229,14 @@ def _executor(
     )
 
 
-def _run_program(name: str, quick: bool, out: Path | None, jobs: int | None) -> None:
+def _run_program(
+    name: str, make: Callable[[], Study], quick: bool, out: Path | None, jobs: int | None
+) -> None:
     from odonata.progress import StudyBar
-    from odonata.study import STUDIES, run_study
+    from odonata.study import run_study
 
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
-    chosen = STUDIES[name]()
+    chosen = make()
     progress = progress_terminal()
     with StudyBar(progress, chosen.title) as bar:
         try:
@@ -365,7 +362,9 @@ def print_verdicts(console: Console, chosen: StudyFile, verdicts: Sequence[Verdi
 
 def _named(file: Path) -> str:
     """How a study is called on the command line."""
-    return file.stem if file.parent == LIBRARY else file.as_posix()
+    from odonata.study.installed import name_of
+
+    return name_of(file) or file.as_posix()
 
 
 def _empty(chosen: StudyFile) -> Any:

@@ -25,7 +25,7 @@ PAIRS = "pairs"
 MOST_BYTES = 5_000_000
 
 #: The module that shows each kind of result, where its name is another.
-_MODULES = {"replications": "run", "validation": "program", "longtail": "program"}
+_MODULES = {"replications": "run"}
 
 #: The page may load nothing at all, from anywhere; a browser holds it to that.
 _POLICY = (

@@ -1,4 +1,4 @@
-"""What a report shows of a study that is a program: validation, salimibeni2022."""
+"""What a report shows of a study that is a program."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from odonata.bounded import csv_rows, read_text
 from odonata.errors import OutputError
 from odonata.html.parts import Part, Section, folded, paragraph, source, table
 from odonata.html.study import pictures
+from odonata.kinds import TABLES_OF_PROGRAMS
 from odonata.output import reading
 from odonata.stored import refusal
 
-#: Tables that such studies leave, the first that is there is the one shown, and what it holds.
-_TABLES = {
-    "comparisons.csv": "Every figure beside its reference",
-    "findings.csv": "What others found, and what this study finds",
-}
-
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of what ``odonata study validation`` or ``salimibeni2022`` has left.
+    """What is shown of what a study that is a program has left.
 
     Args:
         directory: That of its results.
@@ -29,7 +24,9 @@ def section(directory: Path, *, brief: bool = False) -> Section:
         OutputError: If it cannot be read.
     """
     with reading(directory):
-        name = next(name for name in _TABLES if (directory / name).is_file())
+        name = next((one for one in TABLES_OF_PROGRAMS if (directory / one).is_file()), None)
+        if name is None:
+            raise refusal(directory, f"none of {', '.join(TABLES_OF_PROGRAMS)}")
         file = directory / name
         head, *rows = (row for _, row in csv_rows(read_text(file), str(file), OutputError))
         pages = {page.name: read_text(page, OutputError) for page in directory.glob("*.md")}
@@ -45,7 +42,10 @@ def section(directory: Path, *, brief: bool = False) -> Section:
     parts = [
         Part(
             "Summary",
-            [paragraph(f"{len(rows)}: {counts}."), table(head, rows, _TABLES[name], texts=first)],
+            [
+                paragraph(f"{len(rows)}: {counts}."),
+                table(head, rows, TABLES_OF_PROGRAMS[name], texts=first),
+            ],
         )
     ]
     if not brief:

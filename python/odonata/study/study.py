@@ -1,4 +1,4 @@
-"""What a study is, and which there are."""
+"""What a study that is a program is, and how it is run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from odonata.output import Claim, warn
+from odonata.output import Claim, warn, write_file
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
+
+#: What the terminal says about the outcome, line by line, in the directory of the results.
+CONCLUSION_FILE = "conclusion.txt"
 
 
 class Study(Protocol):
@@ -80,23 +83,6 @@ def _run_study(
     finally:
         store.close()
     with claim.updating(notice=notice) as partial:
-        return study.finish(records, partial)
-
-
-def _validation() -> Study:
-    from odonata.study.validation import Validation
-
-    return Validation()
-
-
-def _long_tail() -> Study:
-    from odonata.study.longtail import LongTail
-
-    return LongTail()
-
-
-#: Studies by name, each a function that makes it.
-STUDIES: Mapping[str, Callable[[], Study]] = {
-    "validation": _validation,
-    "salimibeni2022": _long_tail,
-}
+        lines = study.finish(records, partial)
+        write_file(partial / CONCLUSION_FILE, "".join(f"{line}\n" for line in lines))
+        return lines

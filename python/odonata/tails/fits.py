@@ -100,7 +100,7 @@ def fit_families(
     biased, and families within about 2 of it are as good. AIC prefers families of more parameters,
     of which this many have one that fits this sample's chance: by it, the family that samples came
     from was among the five best in 177 of 200 trials, by BIC in 198
-    (docs/studies/tails_families.py).
+    (studies/scripts/tails_families.py).
 
     Args:
         values: Samples. Of more than 2,000, every this many in sorted order are fitted, so that all

@@ -202,7 +202,7 @@ fn measure(topology: &Topology, point: &Point, router: Router) -> Found {
     }
 }
 
-/// A row of the table in `docs/validation.md`.
+/// A row of the table in `studies/pages/validation.md`.
 fn print(point: &Point, router: Router, found: &Found) {
     let compare = |ours: f64, theirs: Option<f64>, digits: usize| match theirs {
         Some(theirs) => {

@@ -1,0 +1,39 @@
+"""Tables of measured figures in pages.
+
+They stand between the markers ``<!-- NAME: begin -->`` and ``<!-- NAME: end -->``, so that text and
+figures live in one file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+
+def with_tables(text: str, tables: Mapping[str, str]) -> str:
+    """The page's text with these tables, by name, in place of those that it has.
+
+    Raises:
+        ValueError: If the page lacks the markers of a table.
+    """
+    for name, table in tables.items():
+        begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
+        if not pattern.search(text):
+            raise ValueError(f"the page has no place for a table: add {begin} and {end}")
+        body = f"{begin}\n\n{table}\n\n{end}"
+        text = pattern.sub(lambda _, body=body: body, text)
+    return text
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], *, labels: int = 1) -> str:
+    """A Markdown table.
+
+    Args:
+        header: Of the columns.
+        rows: Of cells.
+        labels: Columns at the left that are text; the others are figures, at the right.
+    """
+    rules = ["---" if column < labels else "--:" for column in range(len(header))]
+    lines = ["| " + " | ".join(header) + " |", "|" + "|".join(rules) + "|"]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
