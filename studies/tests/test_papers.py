@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from odonata.scenario import tomllib
+from odonata._engine import read_toml
 from odonata.schema import study_schema
 from odonata.study.file import StudyFile
 from odonata_studies.papers import LIBRARY
@@ -22,7 +22,7 @@ def test_study_files_are_installed_by_name_and_meet_the_schema(file: Path) -> No
     (point,) = entry_points(group="odonata.studies", name=file.stem)
     assert point.load() == file
     assert StudyFile.from_file(file).finding
-    contents = tomllib.loads(file.read_text(encoding="utf-8"))
+    contents = read_toml(file.read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator(study_schema()).validate(contents)
 
 
