@@ -153,8 +153,9 @@ def seeds() -> dict[str, list[Seed]]:
             Seed(
                 {
                     f"m.txt{end}": text,
-                    "s.toml": f'{_NETWORK}[[job]]\nmotif = {{ kind = "matrix", file = '
-                    f'"m.txt{end}" }}\n',
+                    # It ends then, however much the ranks send.
+                    "s.toml": f'{_NETWORK}[simulation]\nduration = "20 us"\n[[job]]\n'
+                    f'motif = {{ kind = "matrix", file = "m.txt{end}" }}\n',
                 },
                 (f"m.txt{end}",),
                 ("mapping s.toml --job job1 --out x.map", "run s.toml --no-plots --out out"),

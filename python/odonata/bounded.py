@@ -273,7 +273,10 @@ class _Stream(io.RawIOBase):
 
     def _next(self, size: int) -> bytes:
         given, self._start = self._start[:size], self._start[size:]
-        given += self._source.read(size - len(given))
+        try:
+            given += self._source.read(size - len(given))
+        except EOFError as error:  # of bz2 alone
+            raise _refused(self._path, f"it is damaged: {error}") from None
         self._position += len(given)
         if self._most is not None and self._position > self._most:
             raise _refused(

@@ -133,6 +133,12 @@ def test_damaged_archives_are_refused(tmp_path: Path) -> None:
         path = tmp_path / "cut"
         path.write_bytes(whole.read_bytes()[:length])
         assert "cannot be read" in refused(path)
+    # One that ends before the first file does: looking whether it is an archive reads so far.
+    cut = tmp_path / "cut.tar.bz2"
+    cut.write_bytes(bz2.compress(os.urandom(3_000))[:100])
+    for read in (bounded.is_archive, lambda path, error: [*bounded.members(path, bool, error)]):
+        with pytest.raises(MachineError, match=r"cut\.tar\.bz2: cannot be read: it is damaged"):
+            read(cut, MachineError)
 
 
 def test_the_commands_that_read_archives_say_what_is_too_large(tmp_path: Path) -> None:
