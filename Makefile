@@ -112,6 +112,14 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 test-studies: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of studies/ alone
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile studies/tests
 
+# Slurm, circuits and switches: what needs real components, and what stands in for them.
+LIVE := $(addprefix tests/python/,test_cluster_*.py test_control.py test_slurmrestd.py test_what_if.py)
+
+.PHONY: test-live
+test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of the live side alone
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile $(LIVE)
+	$(BIN)/python -m pytest tests/live
+
 .PHONY: lint
 lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy
 	cargo fmt --all --check
