@@ -14,10 +14,10 @@ use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
+use super::model::Model;
 use super::packets::NIL;
 use super::partition::Partition;
 use super::port::NEVER;
-use super::probe::Probe;
 use super::routed::Tables;
 use super::shared::Shared;
 use crate::circuits::{CircuitControl, NewCircuits, RunSoFar};
@@ -75,7 +75,7 @@ fn parameter(parameter: Parameter, found: &str, allowed: &str) -> SimError {
 }
 
 /// A routing algorithm whose tables can take the place of others.
-fn tables<'a, P: Probe>(routing: AnyRouting) -> Result<Tables<'a, P>, SimError> {
+fn tables<'a, M: Model>(routing: AnyRouting) -> Result<Tables<'a, M>, SimError> {
     match routing {
         AnyRouting::Tabled(routing) => Ok(Tables::Changed(Arc::new(routing))),
         AnyRouting::Steered(routing) => Ok(Tables::Changed(Arc::new(routing))),
@@ -156,10 +156,10 @@ impl<'c> Circuits<'c> {
     ///
     /// # Errors
     /// If it is not of this run.
-    pub fn restore<P: Probe>(
+    pub fn restore<M: Model>(
         &mut self,
         shared: &Shared<'_>,
-        partitions: &mut [Box<Partition<'_, P>>],
+        partitions: &mut [Box<Partition<'_, M>>],
         saved: CircuitState,
     ) -> Result<odonata_network::Topology, SimError> {
         let misfit = |what: &str| SimError::State(format!("{what}: not of this run"));
@@ -217,10 +217,10 @@ impl<'c> Circuits<'c> {
     ///
     /// # Errors
     /// Whatever the control reports.
-    pub fn act<P: Probe>(
+    pub fn act<M: Model>(
         &mut self,
         shared: &Shared<'_>,
-        partitions: &mut [Box<Partition<'_, P>>],
+        partitions: &mut [Box<Partition<'_, M>>],
         at: u64,
     ) -> Result<(), SimError> {
         while self.due().is_some_and(|due| due.0 <= at) {
@@ -233,10 +233,10 @@ impl<'c> Circuits<'c> {
         Ok(())
     }
 
-    fn decide<P: Probe>(
+    fn decide<M: Model>(
         &mut self,
         shared: &Shared<'_>,
-        partitions: &mut [Box<Partition<'_, P>>],
+        partitions: &mut [Box<Partition<'_, M>>],
         at: u64,
     ) -> Result<(), SimError> {
         if self.control.counts_traffic() {
@@ -300,10 +300,10 @@ impl<'c> Circuits<'c> {
     }
 
     /// Whether what was sent is through: then the switches change.
-    fn look<P: Probe>(
+    fn look<M: Model>(
         &mut self,
         shared: &Shared<'_>,
-        partitions: &mut [Box<Partition<'_, P>>],
+        partitions: &mut [Box<Partition<'_, M>>],
         at: u64,
     ) {
         let Some(change) = &mut self.state.change else {
@@ -335,9 +335,9 @@ impl<'c> Circuits<'c> {
     }
 
     /// The switches are set: ports lead where they are to, and send.
-    fn finish<P: Probe>(
+    fn finish<M: Model>(
         &mut self,
-        partitions: &mut [Box<Partition<'_, P>>],
+        partitions: &mut [Box<Partition<'_, M>>],
         at: u64,
     ) -> Result<(), SimError> {
         let Some(change) = self.state.change.take() else {
@@ -356,7 +356,7 @@ impl<'c> Circuits<'c> {
     }
 
     /// Tells the senders' ports where they lead.
-    fn lead<P: Probe>(&self, partitions: &mut [Box<Partition<'_, P>>]) {
+    fn lead<M: Model>(&self, partitions: &mut [Box<Partition<'_, M>>]) {
         for (sender, &receiver) in self.senders.iter().zip(&self.state.receivers) {
             let shared = partitions[0].shared;
             let to = shared.topology.router_of_port(PortId(receiver));
@@ -369,7 +369,7 @@ impl<'c> Circuits<'c> {
     }
 
     /// Tells partitions which of their ports send nothing, and when their last packets had left.
-    fn silence<P: Probe>(&self, partitions: &mut [Box<Partition<'_, P>>]) {
+    fn silence<M: Model>(&self, partitions: &mut [Box<Partition<'_, M>>]) {
         for partition in partitions {
             let own = partition.base_port..partition.base_port + partition.ports.of_routers as u32;
             let silent = self.state.silent.iter();
@@ -381,7 +381,7 @@ impl<'c> Circuits<'c> {
     }
 
     /// Tells the control what nodes have sent since the last call.
-    fn count<P: Probe>(&mut self, shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) {
+    fn count<M: Model>(&mut self, shared: &Shared<'_>, partitions: &[Box<Partition<'_, M>>]) {
         for source in partitions.iter().flat_map(|p| p.interfaces.sources.iter()) {
             let plan = &shared.jobs[source.job as usize];
             let JobLoad::Open(load) = &plan.load else {
@@ -431,27 +431,27 @@ fn next_look(shared: &Shared<'_>, since: u64, at: u64) -> u64 {
     (at + pause).next_multiple_of(window)
 }
 
-fn set_tables<'a, P: Probe>(partitions: &mut [Box<Partition<'a, P>>], tables: Tables<'a, P>) {
+fn set_tables<'a, M: Model>(partitions: &mut [Box<Partition<'a, M>>], tables: Tables<'a, M>) {
     for partition in partitions {
         partition.routing.tables = tables.clone();
     }
 }
 
 /// The partition of a port of the network.
-fn partition_of<'p, 'a, P: Probe>(
-    partitions: &'p mut [Box<Partition<'a, P>>],
+fn partition_of<'p, 'a, M: Model>(
+    partitions: &'p mut [Box<Partition<'a, M>>],
     shared: &Shared<'_>,
     port: u32,
-) -> &'p mut Partition<'a, P> {
+) -> &'p mut Partition<'a, M> {
     let router = shared.topology.router_of_port(PortId(port)).0;
     let index = partitions.partition_point(|partition| partition.end_router <= router);
     &mut partitions[index]
 }
 
 /// Which jobs have begun and are not done.
-fn running<P: Probe>(
+fn running<M: Model>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
+    partitions: &[Box<Partition<'_, M>>],
     at: u64,
 ) -> Vec<bool> {
     let mut unfinished = vec![false; shared.jobs.len()];
@@ -477,7 +477,7 @@ fn running<P: Probe>(
     .collect()
 }
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// A port of this partition, by its number in the network: where it is in `ports`, and its
     /// router, counted here.
     fn place_of(&self, port: u32) -> (usize, u32) {

@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use odonata_run::{SimError, StuckPacket};
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
+use super::model::Model;
 use super::packets::{NIL, Packet};
 use super::partition::Partition;
-use super::probe::Probe;
 use super::shared::Shared;
+use super::switch::Switch;
 
 /// A virtual channel of a link, named by its sending port (global number).
 type Channel = (u32, u8);
@@ -55,9 +56,9 @@ pub(super) fn next_look(time: u64) -> u64 {
 /// channel's output buffer, and only the first packet of a buffer can move. Where
 /// the crossbar takes the credits, everything in an output buffer will leave, and
 /// a packet waits for a channel by lacking its credits.
-pub(super) fn check<P: Probe>(
+pub(super) fn check<M: Model>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
+    partitions: &[Box<Partition<'_, M>>],
     now: Option<Picoseconds>,
 ) -> Result<(), SimError> {
     let mut blocked = Vec::new();
@@ -148,9 +149,9 @@ pub(super) fn check<P: Probe>(
 }
 
 /// Adds the channels of a partition whose first packet lacks credits.
-fn find_blocked<P: Probe>(
+fn find_blocked<M: Model>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, P>,
+    partition: &Partition<'_, M>,
     blocked: &mut Vec<Blocked>,
 ) {
     let new = |channel, downstream| Blocked {
@@ -161,25 +162,20 @@ fn find_blocked<P: Probe>(
     for port in 0..partition.ports.of_routers {
         let class = &shared.classes[partition.ports.all[port].class as usize];
         for vc in 0..shared.vcs {
-            if let Some(handover) = &partition.handover {
-                let index = partition.ports.grid.channel(port, vc);
-                let credits = partition.ports.channels[index].credits;
-                if handover.first(index) != NIL && !class.terminal {
-                    let channel = (partition.base_port + port as u32, vc as u8);
-                    blocked.push(new(channel, u64::from(class.buffer - credits)));
-                }
-                continue;
-            }
-            if partition.credits_at_crossbar {
+            if M::Switch::HAS_FIFOS && partition.switch.takes_credits() {
                 let wait = wait_in_fifo(shared, partition, port, vc);
                 blocked.extend(wait.map(|(wait, lacking)| new(wait.channel, lacking)));
                 continue;
             }
             let state = &partition.ports.channels[partition.ports.grid.channel(port, vc)];
-            if state.head != NIL
-                && !class.terminal
-                && partition.packets.hot[state.head as usize].size > state.credits
-            {
+            let lacks_credits = match partition.switch.held(partition.ports.grid, port, vc) {
+                Some(held) if !M::Switch::HAS_FIFOS => held.first != NIL,
+                _ => {
+                    state.head != NIL
+                        && partition.packets.hot[state.head as usize].size > state.credits
+                }
+            };
+            if lacks_credits && !class.terminal {
                 let channel = (partition.base_port + port as u32, vc as u8);
                 blocked.push(new(channel, u64::from(class.buffer - state.credits)));
             }
@@ -189,14 +185,14 @@ fn find_blocked<P: Probe>(
 
 /// Tells of every packet of a partition that is next to leave its buffer, or, with an
 /// ideal crossbar, in it.
-fn for_each_wait<P: Probe>(
+fn for_each_wait<M: Model>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, P>,
+    partition: &Partition<'_, M>,
     mut tell: impl FnMut(Wait),
 ) {
     for port in 0..partition.ports.of_routers {
         for vc in 0..shared.vcs {
-            if partition.crossbar.is_some() {
+            if M::Switch::HAS_FIFOS {
                 if let Some((wait, _)) = wait_in_fifo(shared, partition, port, vc) {
                     tell(wait);
                 }
@@ -204,8 +200,8 @@ fn for_each_wait<P: Probe>(
             }
             let index = partition.ports.grid.channel(port, vc);
             // What has passed to an output queue leaves; what has not holds its buffer.
-            let mut slot = match &partition.handover {
-                Some(handover) => handover.first(index),
+            let mut slot = match partition.switch.held(partition.ports.grid, port, vc) {
+                Some(held) => held.first,
                 None => partition.ports.channels[index].head,
             };
             while slot != NIL {
@@ -239,14 +235,16 @@ fn held(shared: &Shared<'_>, packet: &Packet) -> Channel {
 /// for its output buffer if the packets in it leave no room, or for credits.
 /// Returns what it waits for, if anything, and how many bytes the sender of that channel
 /// knows of behind it.
-fn wait_in_fifo<P: Probe>(
+fn wait_in_fifo<M: Model>(
     shared: &Shared<'_>,
-    partition: &Partition<'_, P>,
+    partition: &Partition<'_, M>,
     port: usize,
     vc: usize,
 ) -> Option<(Wait, u64)> {
-    let crossbar = partition.crossbar.as_ref()?;
-    let first = crossbar.first(port * shared.vcs + vc);
+    let output_buffer = partition.switch.output_buffer()?;
+    let first = (partition.switch)
+        .held(partition.ports.grid, port, vc)?
+        .first;
     if first == NIL {
         return None;
     }
@@ -271,11 +269,11 @@ fn wait_in_fifo<P: Probe>(
         .grid
         .channel(local, usize::from(packet.out_vc))];
     let class = &shared.classes[partition.ports.all[local].class as usize];
-    let waits = if partition.credits_at_crossbar {
+    let waits = if partition.switch.takes_credits() {
         !class.terminal && packet.size > channel.credits
     } else {
         // What is being sent leaves the output buffer soon.
-        all_from(channel.head).0 + u64::from(packet.size) > crossbar.output_buffer()
+        all_from(channel.head).0 + u64::from(packet.size) > output_buffer
     };
     if !waits {
         return None;

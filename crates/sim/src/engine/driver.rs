@@ -28,9 +28,9 @@ use odonata_run::{JobLoad, Observer, Progress, Wish};
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
+use super::model::Model;
 use super::partition::{Mail, Partition};
 use super::port::NEVER;
-use super::probe::Probe;
 use super::shared::Shared;
 
 /// How often the progress function is called.
@@ -256,9 +256,9 @@ pub(super) fn boundary(shared: &Shared<'_>) -> u64 {
 /// Runs all partitions until the end, or until `observer` wants something else,
 /// but not beyond `pause`. `reported`: when the observer last received progress, so that
 /// it receives it however often a run pauses.
-pub(super) fn drive<P: Probe>(
+pub(super) fn drive<M: Model>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, P>>],
+    partitions: &mut [Box<Partition<'_, M>>],
     pause: Option<Picoseconds>,
     observer: &mut dyn Observer,
     reported: &mut Instant,
@@ -293,9 +293,9 @@ pub(super) fn drive<P: Probe>(
 }
 
 impl<'s> Exchange<'s> {
-    fn new<P: Probe>(
+    fn new<M: Model>(
         shared: &'s Shared<'s>,
-        partitions: &[Box<Partition<'_, P>>],
+        partitions: &[Box<Partition<'_, M>>],
         pause: Option<Picoseconds>,
     ) -> Self {
         let threads = partitions.len();
@@ -403,7 +403,7 @@ impl<'s> Exchange<'s> {
     }
 
     /// Runs partition `index`.
-    fn advance<P: Probe>(&self, index: usize, partition: &mut Partition<'_, P>) {
+    fn advance<M: Model>(&self, index: usize, partition: &mut Partition<'_, M>) {
         let _breaker = BreakOnPanic(&self.barrier);
         let threads = self.bulletins.len();
         let shift = self.shared.window_shift();
@@ -491,7 +491,7 @@ impl<'s> Exchange<'s> {
         bulletins.any(|b| b.failed.load(Ordering::Relaxed))
     }
 
-    fn announce<P: Probe>(&self, index: usize, partition: &Partition<'_, P>) {
+    fn announce<M: Model>(&self, index: usize, partition: &Partition<'_, M>) {
         let bulletin = &self.bulletins[index];
         let next = partition
             .next_window()

@@ -7,22 +7,24 @@
 mod calendar;
 mod checkpoint;
 mod circuits;
-mod crossbar;
 mod deadlock;
 mod driver;
-mod handover;
 mod interface;
 mod measure;
 mod message_routes;
+mod model;
 mod packets;
 mod partition;
 mod payload;
 mod port;
 mod probe;
+mod protocol;
 mod queues;
 mod ranks;
 mod routed;
+mod scheduler;
 mod shared;
+mod switch;
 mod table;
 
 use std::cell::Cell;
@@ -34,9 +36,10 @@ use std::time::Instant;
 use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_run::{
-    Arrival, Conservation, Decisions, EngineConfig, JobLoad, JobOutcome, JobPlan, LinkAttribution,
-    LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic, Parameter, PausedRun,
-    RankInterval, RankTimes, Reconfiguration, SimError, TimelineCollector, within_memory,
+    Arrival, Conservation, Crossbar, Decisions, EngineConfig, JobLoad, JobOutcome, JobPlan,
+    LinkAttribution, LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic,
+    Parameter, PausedRun, RankInterval, RankTimes, Reconfiguration, SimError, TimelineCollector,
+    within_memory,
 };
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -44,11 +47,13 @@ use crate::circuits::CircuitControl;
 use circuits::Circuits;
 use driver::End;
 use measure::JobCollector;
+use model::{Model, Of};
 use packets::{PACKETS, Packets};
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
 use routed::Routed;
 use shared::Shared;
+use switch::{Bounded, Ideal, OutputQueues};
 
 /// Simulates jobs on a network.
 ///
@@ -68,16 +73,16 @@ pub fn run<R: Routing>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     unrecorded(measurement)?;
-    simulate::<Silent>(
+    let call = Call {
         topology,
-        routing,
         config,
         jobs,
         measurement,
-        None,
-        None,
+        control: None,
+        state: None,
         observer,
-    )
+    };
+    call.run(routing)
 }
 
 /// Goes on with a run from the state that [`PausedRun::save`] wrote. Everything
@@ -97,17 +102,16 @@ pub fn resume<R: Routing>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     unrecorded(measurement)?;
-    let state = Some(state);
-    simulate::<Silent>(
+    let call = Call {
         topology,
-        routing,
         config,
         jobs,
         measurement,
-        None,
-        state,
+        control: None,
+        state: Some(state),
         observer,
-    )
+    };
+    call.run(routing)
 }
 
 /// As [`run`], or [`resume`] with a `state`, with any routing algorithm, and with
@@ -191,35 +195,15 @@ struct Call<'a, 's> {
 struct Recorded<'a, 's>(Call<'a, 's>);
 
 impl Call<'_, '_> {
-    fn simulate<P: Probe>(self, routing: &dyn Routed<P>) -> Result<Outcome, SimError> {
-        let (topology, config, jobs) = (self.topology, self.config, self.jobs);
-        let (measurement, observer) = (self.measurement, self.observer);
-        let control = self.control;
-        // Another reborrow: a `&mut dyn` cannot change its lifetime behind an `Option`.
-        match self.state {
-            None => simulate(
-                topology,
-                routing,
-                config,
-                jobs,
-                measurement,
-                control,
-                None,
-                observer,
-            ),
-            Some(state) => {
-                let state: Option<&mut dyn Read> = Some(state);
-                simulate(
-                    topology,
-                    routing,
-                    config,
-                    jobs,
-                    measurement,
-                    control,
-                    state,
-                    observer,
-                )
+    /// By the switch of its routers, so that each has code of its own.
+    fn with_probe<P: Probe>(self, routing: &impl Routing) -> Result<Outcome, SimError> {
+        let router = &self.config.router;
+        match router.crossbar {
+            Crossbar::Bounded { .. } => simulate::<Of<P, Bounded>>(self, routing),
+            Crossbar::Ideal if router.hands_over() => {
+                simulate::<Of<P, OutputQueues>>(self, routing)
             }
+            Crossbar::Ideal => simulate::<Of<P, Ideal>>(self, routing),
         }
     }
 }
@@ -228,7 +212,7 @@ impl RoutingTask for Call<'_, '_> {
     type Output = Result<Outcome, SimError>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
-        self.simulate::<Silent>(routing)
+        self.with_probe::<Silent>(routing)
     }
 }
 
@@ -236,7 +220,7 @@ impl RoutingTask for Recorded<'_, '_> {
     type Output = Result<Outcome, SimError>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
-        self.0.simulate::<Recorder>(routing)
+        self.0.with_probe::<Recorder>(routing)
     }
 }
 
@@ -252,32 +236,9 @@ fn unrecorded(measurement: &Measurement) -> Result<(), SimError> {
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments)]
-fn simulate<P: Probe>(
-    topology: &Topology,
-    routing: &dyn Routed<P>,
-    config: &EngineConfig,
-    jobs: &[JobPlan],
-    measurement: &Measurement,
-    control: Option<&mut dyn CircuitControl>,
-    state: Option<&mut dyn Read>,
-    observer: &mut dyn Observer,
-) -> Result<Outcome, SimError> {
-    let resumed = state.is_some();
-    let run = || {
-        within_memory(|| {
-            simulate_within(
-                topology,
-                routing,
-                config,
-                jobs,
-                measurement,
-                control,
-                state,
-                observer,
-            )
-        })
-    };
+fn simulate<M: Model>(call: Call<'_, '_>, routing: &dyn Routed<M>) -> Result<Outcome, SimError> {
+    let resumed = call.state.is_some();
+    let run = || within_memory(|| simulate_within(call, routing));
     if resumed {
         checkpoint::without_contradiction(run)
     } else {
@@ -285,17 +246,19 @@ fn simulate<P: Probe>(
     }
 }
 
-#[expect(clippy::too_many_arguments)]
-fn simulate_within<P: Probe>(
-    topology: &Topology,
-    routing: &dyn Routed<P>,
-    config: &EngineConfig,
-    jobs: &[JobPlan],
-    measurement: &Measurement,
-    control: Option<&mut dyn CircuitControl>,
-    state: Option<&mut dyn Read>,
-    observer: &mut dyn Observer,
+fn simulate_within<M: Model>(
+    call: Call<'_, '_>,
+    routing: &dyn Routed<M>,
 ) -> Result<Outcome, SimError> {
+    let Call {
+        topology,
+        config,
+        jobs,
+        measurement,
+        control,
+        state,
+        observer,
+    } = call;
     let mut shared = Shared::new(
         topology,
         routing.virtual_channels(),
@@ -303,7 +266,7 @@ fn simulate_within<P: Probe>(
         jobs,
         measurement,
     )?;
-    P::check(&shared)?;
+    M::Probe::check(&shared)?;
     let circuits = control.map(|control| Circuits::new(control, &mut shared));
     let mut circuits = circuits.transpose()?;
     let shared = shared;
@@ -386,12 +349,12 @@ fn simulate_within<P: Probe>(
 }
 
 /// Builds every partition in a thread of its own (see [`driver`]).
-fn build_partitions<'a, P: Probe>(
+fn build_partitions<'a, M: Model>(
     shared: &'a Shared<'a>,
-    routing: &'a dyn Routed<P>,
+    routing: &'a dyn Routed<M>,
     snapshot: &'a [AtomicU32],
     bounds: &[u32],
-) -> Vec<Box<Partition<'a, P>>> {
+) -> Vec<Box<Partition<'a, M>>> {
     // A thread that has ended leaves its part of the heap to the next one.
     let all_begin = Barrier::new(bounds.len() - 1);
     let all_begin = &all_begin;
@@ -415,9 +378,9 @@ fn build_partitions<'a, P: Probe>(
 }
 
 /// What has been measured of each job.
-fn job_outcomes<P: Probe>(
+fn job_outcomes<M: Model>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
+    partitions: &[Box<Partition<'_, M>>],
     now: u64,
 ) -> Vec<JobOutcome> {
     let ranks_of = |plan: &JobPlan| match &plan.load {
@@ -442,7 +405,7 @@ fn job_outcomes<P: Probe>(
 }
 
 /// Why the first rank whose program could not go on could not.
-fn failure<P: Probe>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) -> SimError {
+fn failure<M: Model>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, M>>]) -> SimError {
     let failures = partitions.iter().filter_map(|p| p.ranks.failure.as_ref());
     let (at, job, rank, reason) = failures.min().expect("a run that failed");
     SimError::Program {
@@ -455,7 +418,7 @@ fn failure<P: Probe>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, P>>]) 
 
 /// That the run had to end with so little memory left: it names what holds most of the
 /// memory that grows with a run.
-fn out_of_memory<P: Probe>(partitions: &[Box<Partition<'_, P>>], left: Megabytes) -> SimError {
+fn out_of_memory<M: Model>(partitions: &[Box<Partition<'_, M>>], left: Megabytes) -> SimError {
     let holders = partitions.iter().flat_map(|partition| partition.holders());
     let mut totals: Vec<(usize, &'static str)> = Vec::new();
     for (what, bytes) in holders {
@@ -474,9 +437,9 @@ fn out_of_memory<P: Probe>(partitions: &[Box<Partition<'_, P>>], left: Megabytes
 
 /// Puts the partitions' shares together. `done_at`: when a run stopped because
 /// only endless jobs went on. `reconfigurations`: of circuits.
-fn finish<P: Probe>(
+fn finish<M: Model>(
     shared: &Shared<'_>,
-    mut partitions: Vec<Box<Partition<'_, P>>>,
+    mut partitions: Vec<Box<Partition<'_, M>>>,
     done_at: Option<u64>,
     reconfigurations: Vec<Reconfiguration>,
 ) -> Result<Outcome, SimError> {
@@ -543,7 +506,7 @@ fn finish<P: Probe>(
         return Err(SimError::NotConserved(conservation));
     }
     messages.sort_unstable_by_key(odonata_run::MessageRecord::order);
-    let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, M>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
         warmup: Picoseconds(partitions[0].warmup),
@@ -567,7 +530,7 @@ fn finish<P: Probe>(
 }
 
 /// When the last job with an end was over.
-fn last_end<P: Probe>(partitions: &[Box<Partition<'_, P>>]) -> u64 {
+fn last_end<M: Model>(partitions: &[Box<Partition<'_, M>>]) -> u64 {
     let jobs = partitions.iter().flat_map(|p| &p.accounts.jobs);
     let ends = jobs.map(|job| match job.has_end {
         true => job.last_finish.max(job.last_delivery),
@@ -580,9 +543,9 @@ fn last_end<P: Probe>(partitions: &[Box<Partition<'_, P>>]) -> u64 {
 ///
 /// # Errors
 /// If that is more than its link carries in the time.
-fn link_outcome<P: Probe>(
+fn link_outcome<M: Model>(
     shared: &Shared<'_>,
-    partition: &mut Partition<'_, P>,
+    partition: &mut Partition<'_, M>,
     index: usize,
     end: u64,
 ) -> Result<LinkOutcome, SimError> {
@@ -614,9 +577,9 @@ fn link_outcome<P: Probe>(
 }
 
 /// An error if a job with an end would go on after the largest simulated time.
-fn in_time<P: Probe>(
+fn in_time<M: Model>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
+    partitions: &[Box<Partition<'_, M>>],
 ) -> Result<(), SimError> {
     if !shared.ends_with_jobs || !partitions.iter().any(|p| p.goes_on()) {
         return Ok(());

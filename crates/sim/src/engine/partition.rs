@@ -1,13 +1,11 @@
 //! A partition: consecutive routers with their nodes, simulated by one thread.
 
-mod crossbar;
 mod endpoint;
 mod forward;
-mod handover;
 mod lanes;
 mod mail;
 mod message_routes;
-mod view;
+pub(super) mod view;
 mod window;
 
 use std::ops::Range;
@@ -16,24 +14,25 @@ use odonata_mpi::Rank;
 use odonata_network::{Peer, Topology};
 use odonata_run::memory::{filled, vec_in_huge_pages};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord,
-    Sender,
+    Arbitration, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord, Sender,
 };
 use odonata_units::{NodeId, PortId, RankId, RouterId};
 
 use super::calendar::{Calendar, Event, Kind};
-use super::crossbar::BoundedCrossbar;
-use super::handover::Handover;
 use super::interface::{Interface, Interfaces, OpenSource, OutMessage};
 use super::measure::{Accounts, JobCollector};
+use super::model::Model;
 use super::packets::{NIL, PACKETS, Packets};
 use super::payload::timer_payload;
 use super::port::{Grid, NEVER, PORTS, Port, Ports, VirtualChannel};
 use super::probe::{ACCOUNTS, LinkState, Probe};
+use super::protocol::Protocol;
 use super::queues::{Queues, WAITING};
 use super::ranks::Ranks;
 use super::routed::{Routed, RoutingState, Snapshot, Tables};
+use super::scheduler::Scheduler;
 use super::shared::{Class, Shared};
+use super::switch::Switch;
 use super::table::Table;
 use window::Window;
 
@@ -42,7 +41,7 @@ pub(super) use mail::{Mail, Neighbours};
 /// The state of a partition. Alone in its cache lines, and in the pairs of lines
 /// that a processor fetches together.
 #[repr(align(128))]
-pub(super) struct Partition<'a, P: Probe> {
+pub(super) struct Partition<'a, M: Model> {
     pub shared: &'a Shared<'a>,
     /// Copies of what the hot path needs of `shared`.
     pub classes: Box<[Class; 256]>,
@@ -56,34 +55,26 @@ pub(super) struct Partition<'a, P: Probe> {
     /// Whether ports and interfaces are too many for a processor's second-level
     /// cache, so that it pays to load them ahead of time.
     exceeds_cache: bool,
-    /// Whether packets take credits before they enter output queues, where they
-    /// so lack none.
-    pub credits_at_crossbar: bool,
     /// Whether packets of a router's own nodes wait behind those from other routers.
     transit_first: bool,
-    /// `None` if the crossbars are ideal.
-    pub crossbar: Option<BoundedCrossbar>,
-    /// Packets that wait for room behind their outputs' links, if packets take it before
-    /// they join output queues by an ideal crossbar.
-    pub handover: Option<Handover>,
-    /// Whether a routed packet has to pass a crossbar of either sort before it waits for
-    /// its link.
-    pub staged: bool,
     /// First router and port, global numbers; and one past the last router.
     pub base_router: u32,
     pub end_router: u32,
     pub base_port: u32,
     pub ports: Ports,
-    pub routing: RoutingState<'a, P>,
+    pub switch: M::Switch,
+    pub scheduler: M::Scheduler,
+    pub protocol: M::Protocol,
+    pub routing: RoutingState<'a, M>,
     pub packets: Packets,
     pub calendar: Calendar,
     pub interfaces: Interfaces,
     pub ranks: Ranks<'a>,
     pub accounts: Accounts,
     /// Keeps account of who waits for whom, on request.
-    pub probe: P,
+    pub probe: M::Probe,
     pub neighbours: Neighbours,
-    window: Window,
+    pub window: Window,
     /// Time of the last event.
     pub now: u64,
     /// When a packet last left a port.
@@ -153,10 +144,10 @@ fn empty_channels(
     channels
 }
 
-impl<'a, P: Probe> Partition<'a, P> {
+impl<'a, M: Model> Partition<'a, M> {
     pub fn new(
         shared: &'a Shared<'a>,
-        routing: &'a dyn Routed<P>,
+        routing: &'a dyn Routed<M>,
         snapshot: &'a Snapshot,
         bounds: &[u32],
         index: usize,
@@ -187,15 +178,18 @@ impl<'a, P: Probe> Partition<'a, P> {
             flit: shared.flit,
             least_room: shared.least_room,
             exceeds_cache,
-            credits_at_crossbar: shared.config.router.credit_use == CreditUse::Crossbar,
             transit_first: shared.config.router.arbitration == Arbitration::TransitFirst,
-            crossbar: BoundedCrossbar::new(shared, base_router, end_router),
-            handover: (shared.hands_over).then(|| Handover::new(router_ports << channel_shift)),
-            staged: shared.hands_over || shared.config.router.crossbar != Crossbar::Ideal,
             base_router,
             end_router,
             base_port,
-            probe: P::new(shared, ports.len()),
+            probe: M::Probe::new(shared, ports.len()),
+            scheduler: M::Scheduler::new(shared, ports.len()),
+            protocol: M::Protocol::new(shared, interfaces.len()),
+            switch: M::Switch::new(
+                shared,
+                base_router..end_router,
+                router_ports << channel_shift,
+            ),
             ports: Ports {
                 all: ports.into(),
                 of_routers: router_ports,
@@ -410,7 +404,7 @@ impl<'a, P: Probe> Partition<'a, P> {
 
     /// What jobs did at this partition's links up to the `end` of the run.
     pub fn attribution(&mut self, end: u64) -> Vec<LinkAttribution> {
-        if !P::ON {
+        if !M::Probe::ON {
             return Vec::new();
         }
         for port in 0..self.ports.all.len() {

@@ -16,6 +16,8 @@ pub(super) const DELIVERED: u32 = 0 << SUBJECT_BITS;
 pub(super) const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 pub(super) const SENT: u32 = 2 << SUBJECT_BITS;
 pub(super) const TIMER: u32 = 3 << SUBJECT_BITS;
+/// What a protocol tells a sender, see [`Feedback`](super::protocol::Feedback).
+pub(super) const HEARD: u32 = 4 << SUBJECT_BITS;
 
 /// What the payload of a node's event is about, beside a code that says what happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,8 @@ pub(super) enum Subject {
     Packet(u32),
     /// Index of a rank in the partition.
     Rank(u32),
+    /// A protocol's.
+    Number(u32),
 }
 
 /// Code and subject of the payload of a [`Kind::Node`] event; the payload is
@@ -32,6 +36,7 @@ pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
     let subject = payload & ((1 << SUBJECT_BITS) - 1);
     match payload - subject {
         code @ (DELIVERED | DELIVERED_LOCALLY) => (code, Subject::Packet(subject)),
+        HEARD => (HEARD, Subject::Number(subject)),
         code => (code, Subject::Rank(subject)),
     }
 }

@@ -10,10 +10,10 @@ use odonata_units::{Bytes, RankId};
 
 use super::calendar::{Event, Kind};
 use super::interface::Draft;
+use super::model::Model;
 use super::packets::{Contents, NIL};
 use super::partition::Partition;
 use super::payload::timer_payload;
-use super::probe::Probe;
 
 /// The ranks of closed-loop jobs that have their nodes in a partition.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(super) struct Ranks<'a> {
     pub stimuli: i64,
 }
 
-impl<'a, P: Probe> Transport<'a> for Partition<'a, P> {
+impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
     #[inline(always)]
     fn rank(&mut self, rank: u32) -> &mut Rank<'a> {
         &mut self.ranks.all[rank as usize]
@@ -146,7 +146,7 @@ impl Contents {
     }
 }
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// A processor of a rank, the rank's start, or a message that it has handed over
     /// has come to its time.
     pub(super) fn rank_timer(&mut self, local_rank: u32, now: u64) {

@@ -11,11 +11,11 @@ use odonata_units::RouterId;
 
 use super::calendar::GroupedEvents;
 use super::message_routes::MessageRoutes;
+use super::model::Model;
 use super::partition::Partition;
-use super::probe::Probe;
 
 /// What the engine asks of a routing algorithm; every [`Routing`] is one.
-pub(super) trait Routed<P: Probe>: Sync {
+pub(super) trait Routed<M: Model>: Sync {
     /// See [`Routing::virtual_channels`].
     fn virtual_channels(&self) -> u8;
 
@@ -38,13 +38,13 @@ pub(super) trait Routed<P: Probe>: Sync {
     fn initial_q_table(&self, at: RouterId) -> Vec<f32>;
 
     /// See [`Partition::route_again`].
-    fn route_again(&self, partition: &mut Partition<'_, P>, router: u32, slot: u32, now: u64);
+    fn route_again(&self, partition: &mut Partition<'_, M>, router: u32, slot: u32, now: u64);
 
     /// See [`Partition::simulate`].
-    fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents);
+    fn simulate(&self, partition: &mut Partition<'_, M>, window: u64, grouped: &mut GroupedEvents);
 }
 
-impl<R: Routing, P: Probe> Routed<P> for R {
+impl<R: Routing, M: Model> Routed<M> for R {
     fn virtual_channels(&self) -> u8 {
         Routing::virtual_channels(self)
     }
@@ -73,24 +73,24 @@ impl<R: Routing, P: Probe> Routed<P> for R {
         Routing::initial_q_table(self, at)
     }
 
-    fn route_again(&self, partition: &mut Partition<'_, P>, router: u32, slot: u32, now: u64) {
+    fn route_again(&self, partition: &mut Partition<'_, M>, router: u32, slot: u32, now: u64) {
         partition.route_again(self, router, slot, now);
     }
 
-    fn simulate(&self, partition: &mut Partition<'_, P>, window: u64, grouped: &mut GroupedEvents) {
+    fn simulate(&self, partition: &mut Partition<'_, M>, window: u64, grouped: &mut GroupedEvents) {
         partition.simulate(self, window, grouped);
     }
 }
 
 /// The algorithm by which a partition routes.
-pub(super) enum Tables<'a, P: Probe> {
+pub(super) enum Tables<'a, M: Model> {
     /// The algorithm of the run.
-    Given(&'a dyn Routed<P>),
+    Given(&'a dyn Routed<M>),
     /// The same for circuits that have changed since.
-    Changed(Arc<dyn Routed<P> + Send>),
+    Changed(Arc<dyn Routed<M> + Send>),
 }
 
-impl<P: Probe> Clone for Tables<'_, P> {
+impl<M: Model> Clone for Tables<'_, M> {
     fn clone(&self) -> Self {
         match self {
             Self::Given(routing) => Self::Given(*routing),
@@ -99,9 +99,9 @@ impl<P: Probe> Clone for Tables<'_, P> {
     }
 }
 
-impl<P: Probe> Tables<'_, P> {
+impl<M: Model> Tables<'_, M> {
     /// The algorithm.
-    pub fn get(&self) -> &dyn Routed<P> {
+    pub fn get(&self) -> &dyn Routed<M> {
         match self {
             Self::Given(routing) => *routing,
             Self::Changed(routing) => &**routing,
@@ -114,8 +114,8 @@ impl<P: Probe> Tables<'_, P> {
 pub(super) type Snapshot = [std::sync::atomic::AtomicU32];
 
 /// The algorithm of a partition, and what it and the routers keep to decide by.
-pub(super) struct RoutingState<'a, P: Probe> {
-    pub tables: Tables<'a, P>,
+pub(super) struct RoutingState<'a, M: Model> {
+    pub tables: Tables<'a, M>,
     /// Whether the occupancy of ports has to be true at any moment.
     pub reads_occupancy: bool,
     /// Whether more follows from what is decided for a packet than where it waits.

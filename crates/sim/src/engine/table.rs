@@ -16,7 +16,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 /// |---|---|---|
 /// | port | the wiring | [`Partition::new`] takes routers, ports and interfaces from the topology by checked look-ups, and makes one port for each |
 /// | port | a routing algorithm | [`Partition::arrive`] checks port and channel of each decision, and that the port leads somewhere |
-/// | FIFO of a crossbar, its input | a port and a channel as above, or a request, which is a bit of its number | [`BoundedCrossbar::new`] makes one for each port and channel |
+/// | FIFO of a crossbar, its input | a port and a channel as above, or a request, which is a bit of its number | [`Bounded::new`] makes one for each port and channel |
 /// | port, channel | an event, a packet's way back | copies of the above: the sender of a packet leaves its own port behind, and events are sent to nothing else |
 /// | slot of a packet | [`Packets`], which never shrinks | slots are passed on in events and queues and given back once |
 /// | all of them | a checkpoint | `checkpoint::references` is the list of what a state refers to; nothing is put in place that is not checked there |
@@ -24,7 +24,7 @@ use std::ops::{Deref, DerefMut, Index, IndexMut, Range};
 ///
 /// [`Partition::new`]: super::partition::Partition::new
 /// [`Partition::arrive`]: super::partition::Partition::arrive
-/// [`BoundedCrossbar::new`]: super::crossbar::BoundedCrossbar::new
+/// [`Bounded::new`]: super::switch::Bounded
 /// [`Packets`]: super::packets::Packets
 /// [`Event::new`]: super::calendar::Event::new
 #[derive(Clone, Debug)]

@@ -27,14 +27,15 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::Kind;
 use super::circuits::CircuitState;
-use super::crossbar::Side;
 use super::interface::{Interface, OutMessage};
 use super::measure::JobCollector;
 use super::message_routes::Decision;
+use super::model::Model;
 use super::packets::{Contents, Packet};
 use super::partition::Partition;
 use super::port::Port;
-use super::probe::{LinkWatch, Probe};
+use super::probe::LinkWatch;
+use super::switch::Side;
 
 pub(super) use contradiction::without_contradiction;
 pub(super) use restore::restore;
@@ -167,7 +168,7 @@ enum About {
 }
 
 /// The ports of a router (counted in its partition), in [`Partition::ports`].
-fn ports_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<usize> {
+fn ports_of<M: Model>(partition: &Partition<'_, M>, router: u32) -> Range<usize> {
     let first = |router| {
         (partition.shared.topology.first_port[(partition.base_router + router) as usize]
             - partition.base_port) as usize
@@ -176,7 +177,7 @@ fn ports_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<usize>
 }
 
 /// The interfaces of a router's nodes; they are consecutive.
-fn interfaces_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<usize> {
+fn interfaces_of<M: Model>(partition: &Partition<'_, M>, router: u32) -> Range<usize> {
     let router = partition.base_router + router;
     let before = |router| {
         partition
@@ -188,14 +189,14 @@ fn interfaces_of<P: Probe>(partition: &Partition<'_, P>, router: u32) -> Range<u
 }
 
 /// Index of a node's interface in the node's partition.
-fn interface_of<P: Probe>(partition: &Partition<'_, P>, node: u32) -> u32 {
+fn interface_of<M: Model>(partition: &Partition<'_, M>, node: u32) -> u32 {
     let (router, terminal) = partition.shared.attachment(node);
     let ports = ports_of(partition, router - partition.base_router);
     partition.ports.all[ports.start + usize::from(terminal)].peer_router
 }
 
 /// The part of the snapshot about some of the partition's ports; empty if there is none.
-fn occupancies<'p, P: Probe>(partition: &Partition<'p, P>, ports: Range<usize>) -> &'p [AtomicU32] {
+fn occupancies<'p, M: Model>(partition: &Partition<'p, M>, ports: Range<usize>) -> &'p [AtomicU32] {
     let base = partition.base_port as usize;
     partition
         .routing
@@ -215,7 +216,7 @@ struct RanksOfNodes {
 }
 
 impl RanksOfNodes {
-    fn new<P: Probe>(partition: &Partition<'_, P>) -> Self {
+    fn new<M: Model>(partition: &Partition<'_, M>) -> Self {
         let mut first = vec![0; partition.interfaces.all.len() + 1];
         for rank in &partition.ranks.all {
             first[rank.interface as usize + 1] += 1;

@@ -18,10 +18,13 @@ use crate::engine::circuits::Circuits;
 use crate::engine::driver::boundary;
 use crate::engine::interface::Incomplete;
 use crate::engine::measure::JobCollector;
+use crate::engine::model::Model;
 use crate::engine::packets::{Contents, NIL, Packet};
 use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
+use crate::engine::protocol::Protocol;
 use crate::engine::shared::Shared;
+use crate::engine::switch::Switch;
 
 /// Records that wait for a partition.
 const RECORDS_AHEAD: usize = 64;
@@ -36,9 +39,9 @@ fn misfit(reason: impl ToString) -> SimError {
 ///
 /// # Errors
 /// [`SimError::State`] if `state` cannot be read or is not of such a run.
-pub(in crate::engine) fn restore<P: Probe>(
+pub(in crate::engine) fn restore<M: Model>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, P>>],
+    partitions: &mut [Box<Partition<'_, M>>],
     circuits: Option<&mut Circuits<'_>>,
     state: &mut dyn Read,
 ) -> Result<(), SimError> {
@@ -109,9 +112,9 @@ pub(in crate::engine) fn restore<P: Probe>(
     }
 }
 
-fn restore_whole<P: Probe>(
+fn restore_whole<M: Model>(
     shared: &Shared<'_>,
-    partitions: &mut [Box<Partition<'_, P>>],
+    partitions: &mut [Box<Partition<'_, M>>],
     whole: Whole,
 ) {
     let jobs = shared.jobs.len().max(1);
@@ -175,8 +178,8 @@ fn decode<T: DeserializeOwned>(record: &[u8]) -> Result<T, SimError> {
     }
 }
 
-fn restore_partition<P: Probe>(
-    partition: &mut Partition<'_, P>,
+fn restore_partition<M: Model>(
+    partition: &mut Partition<'_, M>,
     network: &Topology,
     at: u64,
     records: &Receiver<Vec<u8>>,
@@ -189,8 +192,8 @@ fn restore_partition<P: Probe>(
     Ok(())
 }
 
-fn restore_router<P: Probe>(
-    partition: &mut Partition<'_, P>,
+fn restore_router<M: Model>(
+    partition: &mut Partition<'_, M>,
     network: &Topology,
     ranks: &RanksOfNodes,
     at: u64,
@@ -227,19 +230,10 @@ fn restore_router<P: Probe>(
     for (index, saved) in record.fifos.into_iter().enumerate() {
         let slots = insert_all(partition, saved.queue);
         link(&mut partition.packets.hot, &slots);
-        if let Some(crossbar) = &mut partition.crossbar {
-            let fifo = ports.start * vcs + index;
-            crossbar.room[fifo] = saved.room;
-            crossbar.restore_fifo(&partition.packets.hot, ports.start, vcs, fifo, &slots);
-        }
-        if let Some(handover) = &mut partition.handover {
-            let (port, vc) = (ports.start + index / vcs, index % vcs);
-            handover.restore(partition.ports.grid.channel(port, vc), &slots);
-        }
+        let place = (ports.start + index / vcs, index % vcs);
+        M::Switch::restore(partition, ports.start, place, &slots, saved.room);
     }
-    if let Some(crossbar) = &mut partition.crossbar {
-        crossbar.sides[ports.clone()].copy_from_slice(&record.sides);
-    }
+    partition.switch.restore_sides(ports.clone(), &record.sides);
     for (bytes, saved) in occupancies.iter().zip(record.occupancy) {
         bytes.store(saved, Ordering::Relaxed);
     }
@@ -274,7 +268,7 @@ fn restore_router<P: Probe>(
 
 /// Promises room to the packets that have been routed and have not taken credits yet, if anybody
 /// asks for it.
-fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
+fn promise<M: Model>(partition: &mut Partition<'_, M>, router: u32) {
     if partition.ports.promised.is_empty() {
         return;
     }
@@ -283,23 +277,18 @@ fn promise<P: Probe>(partition: &mut Partition<'_, P>, router: u32) {
         for vc in 0..vcs {
             let channel = partition.ports.grid.channel(port, vc);
             let first = partition.ports.channels[channel].head;
-            if !partition.credits_at_crossbar {
+            if !partition.switch.takes_credits() {
                 promise_from(partition, ports.start, first);
             }
-            if let Some(crossbar) = &partition.crossbar {
-                let first = crossbar.first(port * vcs + vc);
-                promise_from(partition, ports.start, first);
-            }
-            if let Some(handover) = &partition.handover {
-                let first = handover.first(channel);
-                promise_from(partition, ports.start, first);
+            if let Some(held) = partition.switch.held(partition.ports.grid, port, vc) {
+                promise_from(partition, ports.start, held.first);
             }
         }
     }
 }
 
 /// The same for the packets of a queue.
-fn promise_from<P: Probe>(partition: &mut Partition<'_, P>, first_port: usize, mut slot: u32) {
+fn promise_from<M: Model>(partition: &mut Partition<'_, M>, first_port: usize, mut slot: u32) {
     while slot != NIL {
         partition.promise(first_port, slot);
         slot = partition.packets.hot[slot as usize].next;
@@ -307,8 +296,8 @@ fn promise_from<P: Probe>(partition: &mut Partition<'_, P>, first_port: usize, m
 }
 
 /// What the record of a router is checked against.
-fn at_router<'p, 'a, P: Probe>(
-    partition: &Partition<'a, P>,
+fn at_router<'p, 'a, M: Model>(
+    partition: &Partition<'a, M>,
     network: &'p Topology,
     ranks: &RanksOfNodes,
     at: u64,
@@ -343,10 +332,11 @@ where
             .get(router as usize)
             .map_or(0, |q_table| q_table.len()),
         occupancies: occupancies(partition, ports).len(),
-        credits_at_crossbar: partition.credits_at_crossbar,
-        output_buffer: partition.crossbar.as_ref().map(|all| all.output_buffer()),
+        credits_at_crossbar: partition.switch.takes_credits(),
+        output_buffer: partition.switch.output_buffer(),
+        hears: M::Protocol::HEARS,
         per_message: partition.routing.message_routes.is_some(),
-        credit_size_bits: P::CREDIT_SIZE_BITS,
+        credit_size_bits: M::Probe::CREDIT_SIZE_BITS,
         watched: !partition
             .probe
             .links(0..partition.ports.all.len())
@@ -355,8 +345,8 @@ where
     }
 }
 
-fn restore_node<P: Probe>(
-    partition: &mut Partition<'_, P>,
+fn restore_node<M: Model>(
+    partition: &mut Partition<'_, M>,
     ranks: &[u32],
     index: usize,
     saved: NodeRecord,
@@ -402,7 +392,7 @@ fn restore_node<P: Probe>(
 }
 
 /// Puts a packet into its partition.
-fn insert<P: Probe>(partition: &mut Partition<'_, P>, parcel: Parcel) -> u32 {
+fn insert<M: Model>(partition: &mut Partition<'_, M>, parcel: Parcel) -> u32 {
     let Parcel { packet, contents } = parcel;
     match contents {
         None => partition.packets.insert_bare(packet),
@@ -410,7 +400,7 @@ fn insert<P: Probe>(partition: &mut Partition<'_, P>, parcel: Parcel) -> u32 {
     }
 }
 
-fn insert_all<P: Probe>(partition: &mut Partition<'_, P>, queue: Vec<Parcel>) -> Vec<u32> {
+fn insert_all<M: Model>(partition: &mut Partition<'_, M>, queue: Vec<Parcel>) -> Vec<u32> {
     let all = queue.into_iter();
     all.map(|parcel| insert(partition, parcel)).collect()
 }

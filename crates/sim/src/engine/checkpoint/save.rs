@@ -15,26 +15,28 @@ use crate::engine::calendar::{Event, Kind};
 use crate::engine::circuits::CircuitState;
 use crate::engine::measure::JobCollector;
 use crate::engine::message_routes::{Decision, Visit};
+use crate::engine::model::Model;
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
 use crate::engine::payload::{Subject, node_subject};
 use crate::engine::probe::Probe;
 use crate::engine::shared::Shared;
+use crate::engine::switch::Switch;
 
 /// Writes the state of a run that has come to `at` in all its partitions, and
 /// is to begin to measure there if `measure` says so.
 ///
 /// # Errors
 /// Whatever `out` reports.
-pub(in crate::engine) fn save<P: Probe>(
+pub(in crate::engine) fn save<M: Model>(
     shared: &Shared<'_>,
-    partitions: &[Box<Partition<'_, P>>],
+    partitions: &[Box<Partition<'_, M>>],
     at: u64,
     measure: bool,
     circuits: Option<CircuitState>,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let sum = |of: fn(&Partition<'_, P>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
+    let sum = |of: fn(&Partition<'_, M>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     // The last of the last window that a partition simulated, not its latest:
     // only the window is the same for any partitions.
     let last_move = partitions.iter().map(|p| p.last_move).max().unwrap_or(0);
@@ -98,8 +100,8 @@ fn write_record<T: Serialize>(
     out.write_all(buffer)
 }
 
-fn save_routers<P: Probe>(
-    partition: &Partition<'_, P>,
+fn save_routers<M: Model>(
+    partition: &Partition<'_, M>,
     at: u64,
     buffer: &mut Vec<u8>,
     out: &mut dyn Write,
@@ -150,15 +152,15 @@ fn save_routers<P: Probe>(
 }
 
 /// Makes the records of a partition's routers.
-struct Saver<'p, 'a, P: Probe> {
-    partition: &'p Partition<'a, P>,
+struct Saver<'p, 'a, M: Model> {
+    partition: &'p Partition<'a, M>,
     at: u64,
     ranks: RanksOfNodes,
     /// Packets saved so far.
     packets: usize,
 }
 
-impl<P: Probe> Saver<'_, '_, P> {
+impl<M: Model> Saver<'_, '_, M> {
     /// `events`: all of this router. `incomplete`: interface, key and missing
     /// bytes of all messages, sorted. `message_routes`: the decisions of all routers that
     /// packets follow, sorted by router and message.
@@ -185,18 +187,10 @@ impl<P: Probe> Saver<'_, '_, P> {
                     credits: channel.credits,
                     queue: self.queue(channel.head),
                 });
-                if let Some(crossbar) = &partition.crossbar {
-                    let fifo = port * vcs + vc;
+                if let Some(held) = partition.switch.held(partition.ports.grid, port, vc) {
                     fifos.push(FifoRecord {
-                        room: crossbar.room[fifo],
-                        queue: self.queue(crossbar.first(fifo)),
-                    });
-                }
-                if let Some(handover) = &partition.handover {
-                    let channel = partition.ports.grid.channel(port, vc);
-                    fifos.push(FifoRecord {
-                        room: 0,
-                        queue: self.queue(handover.first(channel)),
+                        room: held.room,
+                        queue: self.queue(held.first),
                     });
                 }
             }
@@ -205,11 +199,10 @@ impl<P: Probe> Saver<'_, '_, P> {
             .iter()
             .map(|&event| self.event(event))
             .collect::<io::Result<_>>()?;
-        let sides = partition.crossbar.as_ref();
         Ok(RouterRecord {
             ports: partition.ports.all[ports.clone()].to_vec(),
             channels,
-            sides: sides.map_or_else(Vec::new, |all| all.sides[ports.clone()].to_vec()),
+            sides: partition.switch.sides(ports.clone()).to_vec(),
             fifos,
             occupancy: occupancies(partition, ports.clone())
                 .iter()
@@ -277,6 +270,7 @@ impl<P: Probe> Saver<'_, '_, P> {
             Kind::Arrive => About::Packet(0, self.parcel(payload)),
             Kind::Node => match node_subject(payload) {
                 (code, Subject::Packet(slot)) => About::Packet(code, self.parcel(slot)),
+                (_, Subject::Number(_)) => About::Number(payload),
                 (code, Subject::Rank(rank)) => About::Rank(code, self.ranks.number(rank)),
             },
             Kind::Wake | Kind::Credit => About::Number(payload),

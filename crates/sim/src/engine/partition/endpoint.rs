@@ -10,14 +10,16 @@ use odonata_units::{Bytes, NodeId, Picoseconds, RankId, RouterId};
 use super::{Partition, RECORDED};
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::interface::{Draft, Incomplete, OutMessage};
+use crate::engine::model::Model;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::payload::{
-    DELIVERED, DELIVERED_LOCALLY, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
+    DELIVERED, DELIVERED_LOCALLY, HEARD, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
 };
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
+use crate::engine::protocol::Protocol;
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// Makes sure that the interface is looked at, at `time` or before.
     fn arm(&mut self, index: usize, time: u64) {
         let interface = &mut self.interfaces.all[index];
@@ -88,7 +90,7 @@ impl<P: Probe> Partition<'_, P> {
         if self.ports.channels[channel].credits < size.max(self.least_room) {
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
-                if P::ON {
+                if M::Probe::ON {
                     let (link, job) = (self.link(port), self.interfaces.outgoing.contents.job);
                     self.probe.wait(link, lane as u8, job, now);
                 }
@@ -99,7 +101,7 @@ impl<P: Probe> Partition<'_, P> {
                 .push_front(queue, self.interfaces.outgoing);
             return;
         }
-        if P::ON {
+        if M::Probe::ON {
             // A packet at a node waits from when its turn has come.
             let (link, job) = (self.link(port), self.interfaces.outgoing.contents.job);
             match link.stalled_since {
@@ -119,6 +121,7 @@ impl<P: Probe> Partition<'_, P> {
             self.put_back(index, left);
             end
         };
+        let ready_at = self.protocol.next_start(index, size, ready_at);
         self.interfaces.all[index].ready_at = ready_at;
         self.arm_for_next(index, ready_at);
     }
@@ -219,7 +222,7 @@ impl<P: Probe> Partition<'_, P> {
         let room = size.max(self.least_room);
         state.downstream += room;
         self.ports.channels[self.ports.grid.channel(port, usize::from(lane))].credits -= room;
-        if P::ON {
+        if M::Probe::ON {
             let departure = Departure {
                 job: message.contents.job,
                 vc: lane,
@@ -450,6 +453,14 @@ impl<P: Probe> Partition<'_, P> {
             return;
         }
         self.accounts.packets_delivered += 1;
+        if let Some(feedback) = self.protocol.delivered(&packet, time) {
+            let (router, terminal) = shared.attachment(packet.source);
+            let (at, payload) = (
+                feedback.at.max(time + shared.lookahead),
+                HEARD | feedback.what,
+            );
+            self.send_back(Kind::Node, router, u32::from(terminal), at, payload);
+        }
         if control {
             self.accounts.control_bytes -= size as i64;
             self.packets.hot[slot as usize].size = 0;
@@ -558,6 +569,14 @@ impl<P: Probe> Partition<'_, P> {
         match payload & !((1 << SUBJECT_BITS) - 1) {
             TIMER => self.rank_timer(subject, now),
             SENT => self.message_sent(subject, now),
+            HEARD => {
+                if let Some(start) = self.protocol.heard(interface as usize, subject, now) {
+                    let port = self.ports.of_routers + interface as usize;
+                    let start = start.max(self.ports.all[port].free_at);
+                    self.interfaces.all[interface as usize].ready_at = start;
+                    self.touch(port);
+                }
+            }
             DELIVERED => {
                 let created = self.packets.hot[subject as usize].created;
                 let contents = self.packets.contents[subject as usize];

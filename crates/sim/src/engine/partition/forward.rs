@@ -3,17 +3,20 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
-use odonata_run::Arbitration;
 use odonata_units::RouterId;
 
 use super::Partition;
-use super::view::{Rooms, View, Waiting, no_such_output};
+use super::view::{Rooms, View, no_such_output};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
+use crate::engine::model::Model;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::payload::FEEDBACK;
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
+use crate::engine::protocol::Protocol;
+use crate::engine::scheduler::Scheduler;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
+use crate::engine::switch::{Entering, Started, Switch};
 
 /// Bytes that a credit event returns.
 #[inline(always)]
@@ -21,36 +24,25 @@ pub(super) fn credit_size<P: Probe>(payload: u32) -> u32 {
     payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
 }
 
-/// The first of the waiting channels, a bit each, at least one, after that which was served last.
-#[inline(always)]
-fn next_after(served: u8, waiting: u16) -> usize {
-    let later = waiting & (u16::MAX << served << 1);
-    let next = if later != 0 { later } else { waiting };
-    next.trailing_zeros() as usize
-}
-
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// Takes a credit at its time.
     pub(super) fn credit(&mut self, first_port: usize, event: PackedEvent) {
         let port = self.creditor(first_port, event);
         let payload = event.payload();
         let vc = (payload >> CREDIT_VC_SHIFT) as usize;
-        if P::ON {
+        if M::Probe::ON {
             let now = self.window.start + event.offset();
             self.probe.credited(self.link(port), vc as u8, payload, now);
         }
-        self.ports.channels[self.ports.grid.channel(port, vc)].credits += credit_size::<P>(payload);
-        self.ports.all[port].downstream -= credit_size::<P>(payload);
+        self.ports.channels[self.ports.grid.channel(port, vc)].credits +=
+            credit_size::<M::Probe>(payload);
+        self.ports.all[port].downstream -= credit_size::<M::Probe>(payload);
         if self.ports.all[port].stalled_since != NEVER {
             self.touch(port);
         }
-        if self.credits_at_crossbar && port < self.ports.of_routers {
-            if self.handover.is_some() {
-                let now = self.window.start + event.offset();
-                self.hand_over(self.ports.grid.channel(port, vc), port, now);
-            } else {
-                self.touch_crossbar(port);
-            }
+        if port < self.ports.of_routers {
+            let now = self.window.start + event.offset();
+            M::Switch::credited(self, port, self.ports.grid.channel(port, vc), now);
         }
     }
 
@@ -78,42 +70,41 @@ impl<P: Probe> Partition<'_, P> {
             self.keep_decision(routing, router, first_port, event, early, follows);
         }
         let packet = &self.packets.hot[slot as usize];
-        let (size, out_port, vc) = (packet.size, packet.out_port, packet.out_vc);
+        let (out_port, vc) = (packet.out_port, packet.out_vc);
         if first_port + usize::from(out_port) >= self.window.end_port
             || usize::from(vc) >= self.shared.vcs
             || self.ports.all[first_port + usize::from(out_port)].peer_router == NIL
         {
             no_such_output(self.base_router + router, out_port, vc);
         }
-        if P::ON {
+        if M::Probe::ON {
             let (job, port) = (packet.job, first_port + usize::from(out_port));
             self.probe.wait(self.link(port), vc, job, now);
         }
-        let port = first_port + usize::from(out_port);
-        if self.staged {
-            if self.crossbar.is_some() {
-                let input = first_port + event.port() as usize;
-                self.enter_fifo(first_port, input, slot);
-            } else {
-                self.ask_for_room(router, first_port, port, slot, now, alone);
-            }
-            return;
-        }
-        let channel = self.ports.grid.channel(port, usize::from(vc));
-        let state = &mut self.ports.all[port];
-        // One branch for all, as each by itself is unpredictable.
-        let at_once = alone
-            & (state.waiting == 0)
-            & (state.free_at <= now)
-            & (self.ports.channels[channel].credits >= size);
-        if at_once {
-            state.served = vc;
-            self.transmit(router, first_port, port, channel, slot, now);
-            return;
-        }
-        self.enter_output_queue(port, slot);
-        let state = &mut self.ports.all[port];
-        if state.free_at > now {
+        let packet = Entering {
+            router,
+            first_port,
+            input: first_port + event.port() as usize,
+            output: first_port + usize::from(out_port),
+            slot,
+            now,
+            alone,
+        };
+        M::Switch::enter(self, packet);
+    }
+
+    /// Sends what waits for a link, or looks at it again when it is free. `alone`: no other
+    /// event of its router happens now.
+    #[inline(always)]
+    pub(in crate::engine) fn look_at_link(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        now: u64,
+        alone: bool,
+    ) {
+        if self.ports.all[port].free_at > now {
             self.wake_link(router, first_port, port);
         } else if alone {
             self.try_send(router, first_port, port, now);
@@ -144,15 +135,7 @@ impl<P: Probe> Partition<'_, P> {
                     channels: &self.ports.channels[first_channel..self.ports.promised.len()],
                     promised: &self.ports.promised[first_channel..],
                     lanes: self.shared.lanes,
-                    waiting: match &self.crossbar {
-                        Some(crossbar) if !crossbar.counts_requests => {
-                            match self.credits_at_crossbar {
-                                true => Waiting::Nothing,
-                                false => Waiting::Buffered(crossbar, first_port),
-                            }
-                        }
-                        _ => Waiting::Promised,
-                    },
+                    waiting: self.switch.waiting(first_port),
                     channel_shift: self.ports.grid.shift,
                     packet: packet.size.max(self.least_room),
                 };
@@ -176,7 +159,7 @@ impl<P: Probe> Partition<'_, P> {
             },
             source: 0,
             feedback: None,
-            probe: PhantomData::<P>,
+            probe: PhantomData::<M::Probe>,
         };
         let feedback = view.route(routing, self.base_router + router, packet);
         if R::LEARNS
@@ -210,7 +193,7 @@ impl<P: Probe> Partition<'_, P> {
             q_table: &[],
             source: 0,
             feedback: None,
-            probe: PhantomData::<P>,
+            probe: PhantomData::<M::Probe>,
         };
         let packet = &mut self.packets.hot[slot as usize];
         view.route_again(routing, self.base_router + router, packet);
@@ -289,6 +272,7 @@ impl<P: Probe> Partition<'_, P> {
         let state = &mut self.ports.all[port];
         state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
+        M::Protocol::queued(packet, state);
         if self.transit_first() {
             let channel = self.ports.grid.channel(port, vc);
             let ends = (
@@ -310,75 +294,6 @@ impl<P: Probe> Partition<'_, P> {
         channel.tail = slot;
     }
 
-    /// The virtual channel whose first packet leaves next over a port, if one has credits.
-    #[inline(always)]
-    fn choose_channel(&self, port: usize) -> Option<usize> {
-        let state = &self.ports.all[port];
-        let channels = port << self.ports.grid.shift;
-        let mut waiting = state.waiting;
-        match self.shared.config.router.arbitration {
-            Arbitration::RoundRobin => loop {
-                if waiting == 0 {
-                    break None;
-                }
-                let vc = next_after(state.served, waiting);
-                let channel = &self.ports.channels[channels + vc];
-                if self.credits_at_crossbar
-                    || self.packets.hot[channel.head as usize].size <= channel.credits
-                {
-                    break Some(vc);
-                }
-                waiting &= !(1 << vc);
-            },
-            Arbitration::LowestChannel => loop {
-                if waiting == 0 {
-                    break None;
-                }
-                let vc = waiting.trailing_zeros() as usize;
-                let channel = &self.ports.channels[channels + vc];
-                if self.credits_at_crossbar
-                    || self.packets.hot[channel.head as usize].size <= channel.credits
-                {
-                    break Some(vc);
-                }
-                waiting &= waiting - 1;
-            },
-            Arbitration::OldestFirst => {
-                let mut best = None;
-                while waiting != 0 {
-                    let vc = waiting.trailing_zeros() as usize;
-                    waiting &= waiting - 1;
-                    let channel = &self.ports.channels[channels + vc];
-                    let packet = &self.packets.hot[channel.head as usize];
-                    let age = (packet.created, packet.sequence, packet.source);
-                    let may_leave = self.credits_at_crossbar || packet.size <= channel.credits;
-                    if may_leave && best.is_none_or(|(oldest, _)| age < oldest) {
-                        best = Some((age, vc));
-                    }
-                }
-                best.map(|(_, vc)| vc)
-            }
-            Arbitration::TransitFirst => {
-                let mut own = None;
-                loop {
-                    if waiting == 0 {
-                        break own;
-                    }
-                    let vc = next_after(state.served, waiting);
-                    waiting &= !(1 << vc);
-                    let channel = &self.ports.channels[channels + vc];
-                    let packet = &self.packets.hot[channel.head as usize];
-                    if self.credits_at_crossbar || packet.size <= channel.credits {
-                        if !self.classes[packet.upstream_class as usize].terminal {
-                            break Some(vc);
-                        }
-                        own = own.or(Some(vc));
-                    }
-                }
-            }
-        }
-    }
-
     /// Sends the next packet that waits for `port`, if the link is free and one
     /// has credits.
     pub(in crate::engine) fn try_send(
@@ -390,19 +305,15 @@ impl<P: Probe> Partition<'_, P> {
     ) {
         let state = &mut self.ports.all[port];
         if state.waiting == 0 {
-            if self.staged {
-                self.note_stall(port, now);
-            }
+            M::Switch::nothing_queued(self, port, now);
             return;
         }
         if state.free_at > now {
             self.wake_link(router, first_port, port);
             return;
         }
-        if self.crossbar.is_some() {
-            self.release_output(port);
-        }
-        let chosen = self.choose_channel(port);
+        M::Switch::link_free(self, port);
+        let chosen = M::Scheduler::choose(self, port);
         let state = &mut self.ports.all[port];
         let Some(vc) = chosen else {
             if state.stalled_since == NEVER {
@@ -411,7 +322,7 @@ impl<P: Probe> Partition<'_, P> {
             return;
         };
         if state.stalled_since != NEVER {
-            if P::ON {
+            if M::Probe::ON {
                 let link = self.link(port);
                 self.probe.settle(link, now);
             }
@@ -429,7 +340,7 @@ impl<P: Probe> Partition<'_, P> {
             state.waiting &= !(1 << vc);
         }
         self.transmit(router, first_port, port, at, slot, now);
-        if self.ports.all[port].waiting != 0 || self.staged && self.holds_packets(port) {
+        if self.ports.all[port].waiting != 0 || self.switch.holds_packets(self.ports.grid, port) {
             self.wake_link(router, first_port, port);
         }
     }
@@ -448,7 +359,7 @@ impl<P: Probe> Partition<'_, P> {
 
     /// Sends a packet through a router port that is free and has credits.
     #[inline(always)]
-    fn transmit(
+    pub(in crate::engine) fn transmit(
         &mut self,
         router: u32,
         first_port: usize,
@@ -472,16 +383,17 @@ impl<P: Probe> Partition<'_, P> {
         }
         let measured = state.start(class, size, now, end, self.warmup);
         self.accounts.packet_hops += 1;
+        self.scheduler.sent(port, packet.out_vc, size);
         self.last_move = now;
         let out_vc = packet.out_vc;
-        if P::ON {
+        if M::Probe::ON {
             let departure = Departure {
                 job: packet.job,
                 vc: out_vc,
                 measured,
                 now,
                 end,
-                held: match !terminal || self.handover.is_some() {
+                held: match !terminal || M::Switch::NODES_GIVE_ROOM {
                     true => size.max(self.least_room),
                     false => 0,
                 },
@@ -499,18 +411,23 @@ impl<P: Probe> Partition<'_, P> {
             }
             self.probe.send(self.link(port), departure);
         }
-        if !self.staged {
-            self.release_input(slot, end);
-        } else if self.crossbar.is_some() {
-            self.occupy_output(router, first_port, port, size, out_vc);
-        } else if terminal {
-            self.await_node(router, first_port, port, slot, end + latency);
-        }
+        let started = Started {
+            router,
+            first_port,
+            output: port,
+            slot,
+            size,
+            vc: out_vc,
+            terminal,
+            end,
+            arrival: end + latency,
+        };
+        M::Switch::started(self, started);
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
         }
-        if !self.credits_at_crossbar {
+        if !self.switch.takes_credits() {
             self.ports.channels[channel].credits -= size;
             self.keep_promise(channel, size);
         }
@@ -545,7 +462,7 @@ impl<P: Probe> Partition<'_, P> {
         } else {
             0
         };
-        let credit = P::credit(packet.size.max(self.least_room), packet.job);
+        let credit = M::Probe::credit(packet.size.max(self.least_room), packet.job);
         let payload = (u32::from(packet.lane) << CREDIT_VC_SHIFT) | whose | credit;
         let (router, port) = (packet.upstream_router, u32::from(packet.upstream_port));
         self.send_back(Kind::Credit, router, port, time, payload);

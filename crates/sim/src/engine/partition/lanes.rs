@@ -9,10 +9,10 @@ use odonata_units::RouterId;
 use super::Partition;
 use super::view::{no_such_output, to_come};
 use crate::engine::calendar::PackedEvent;
+use crate::engine::model::Model;
 use crate::engine::port::NEVER;
-use crate::engine::probe::Probe;
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// A packet has been routed, or `follows` others of its message: chooses its lane, keeps the
     /// decision for the rest of its message, and promises it room.
     pub(super) fn keep_decision<R: Routing>(
@@ -76,7 +76,7 @@ impl<P: Probe> Partition<'_, P> {
         let lacking = |lane: &u8| {
             let at = self.ports.grid.channel(port, usize::from(*lane));
             let credits = self.ports.channels[at].credits
-                - to_come::<P>(early, offset, u32::from(number), *lane);
+                - to_come::<M::Probe>(early, offset, u32::from(number), *lane);
             let promised = self.ports.promised[at];
             ((promised + room).saturating_sub(credits), promised)
         };

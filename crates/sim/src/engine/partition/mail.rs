@@ -4,8 +4,8 @@ use odonata_run::memory::{prefetch, prefetch_to_write};
 
 use super::Partition;
 use crate::engine::calendar::{Event, Kind};
+use crate::engine::model::Model;
 use crate::engine::packets::{Contents, Packet};
-use crate::engine::probe::Probe;
 
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl Neighbours {
     }
 }
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// Takes in what another partition sent, and leaves it empty.
     pub fn receive(&mut self, mail: &mut Mail) {
         for event in mail.credits.drain(..) {

@@ -4,9 +4,9 @@ use odonata_run::memory::make_room_in;
 
 use super::Partition;
 use crate::engine::message_routes::{Decision, Visit};
-use crate::engine::probe::Probe;
+use crate::engine::model::Model;
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// The message of a packet that comes to a router, if others of it come, too.
     /// Requests, grants and their like have no number, and are short.
     fn divided(&self, router: u32, slot: u32) -> Option<Visit> {

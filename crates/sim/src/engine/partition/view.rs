@@ -9,13 +9,13 @@ use odonata_units::{NodeId, PortId, RouterId};
 
 use super::forward::credit_size;
 use crate::engine::calendar::PackedEvent;
-use crate::engine::crossbar::BoundedCrossbar;
 use crate::engine::packets::Packet;
 use crate::engine::payload::MAX_FEEDBACK;
 use crate::engine::port::{Port, VirtualChannel};
 use crate::engine::probe::Probe;
 use crate::engine::routed::Snapshot;
 use crate::engine::shared::{CREDIT_VC_SHIFT, Class};
+use crate::engine::switch::Bounded;
 
 /// Random draws that a packet may make at one router.
 const DRAWS_PER_ROUTER: u32 = 64;
@@ -36,11 +36,11 @@ pub(super) struct Rooms<'v> {
 }
 
 /// What waits for a channel of a link without having taken credits of it.
-pub(super) enum Waiting<'v> {
+pub(in crate::engine) enum Waiting<'v> {
     /// All that has decided for it.
     Promised,
     /// The part of it that has passed the bounded crossbar; and the router's first port.
-    Buffered(&'v BoundedCrossbar, usize),
+    Buffered(&'v Bounded, usize),
     /// The same where the crossbar takes the credits.
     Nothing,
 }

@@ -10,10 +10,12 @@ use super::Partition;
 use super::forward::credit_size;
 use super::view::{Rooms, View};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
+use crate::engine::model::Model;
 use crate::engine::payload::{FEEDBACK, MAX_FEEDBACK, WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::port::NEVER;
 use crate::engine::probe::Probe;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
+use crate::engine::switch::Switch;
 
 /// Most events that are put in order by counting.
 const FEW: usize = 16;
@@ -70,7 +72,7 @@ fn outside_its_router(router: u32, current: u32) -> ! {
 }
 
 /// The window that is being simulated, and the router in it.
-pub(super) struct Window {
+pub(in crate::engine) struct Window {
     pub start: u64,
     /// 0 between two windows.
     pub end: u64,
@@ -84,8 +86,6 @@ pub(super) struct Window {
     soonest: PackedEvent,
     /// Ports to be looked at when all events of this moment have been seen.
     touched: Vec<u32>,
-    /// Outputs of the bounded crossbar to be looked at.
-    touched_crossbar: Vec<u32>,
 }
 
 impl Default for Window {
@@ -100,12 +100,11 @@ impl Default for Window {
             upcoming: Vec::with_capacity(256),
             soonest: PackedEvent::LAST,
             touched: Vec::with_capacity(256),
-            touched_crossbar: Vec::with_capacity(256),
         }
     }
 }
 
-impl<P: Probe> Partition<'_, P> {
+impl<M: Model> Partition<'_, M> {
     /// Simulates one window: every router by itself, in ascending order.
     pub(in crate::engine) fn simulate<R: Routing>(
         &mut self,
@@ -145,7 +144,7 @@ impl<P: Probe> Partition<'_, P> {
             if self.routing.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
-                    self.ports.all[port].downstream -= credit_size::<P>(credit.payload());
+                    self.ports.all[port].downstream -= credit_size::<M::Probe>(credit.payload());
                 }
             }
         }
@@ -177,14 +176,14 @@ impl<P: Probe> Partition<'_, P> {
             let vc = (credit.payload() >> CREDIT_VC_SHIFT) as usize;
             let channel = &mut self.ports.channels[self.ports.grid.channel(port, vc)];
             if state.stalled_since == NEVER
-                && !self.credits_at_crossbar
+                && !self.switch.takes_credits()
                 && channel.credits >= self.classes[state.class as usize].margin
             {
-                channel.credits += credit_size::<P>(credit.payload());
+                channel.credits += credit_size::<M::Probe>(credit.payload());
                 if !self.routing.reads_occupancy {
-                    state.downstream -= credit_size::<P>(credit.payload());
+                    state.downstream -= credit_size::<M::Probe>(credit.payload());
                 }
-                if P::ON {
+                if M::Probe::ON {
                     let (link, payload) = (self.link(port), credit.payload());
                     self.probe
                         .credited(link, vc as u8, payload, self.window.start);
@@ -276,7 +275,7 @@ impl<P: Probe> Partition<'_, P> {
                             q_table: &[],
                             source: 0,
                             feedback: None,
-                            probe: PhantomData::<P>,
+                            probe: PhantomData::<M::Probe>,
                         };
                         view.route(routing, self.base_router + group.router, packet);
                         let out_port = usize::from(packet.out_port);
@@ -365,17 +364,16 @@ impl<P: Probe> Partition<'_, P> {
                         }
                         0 => {
                             self.ports.all[port].wake = false;
-                            if self.crossbar.is_some() {
-                                self.touch_crossbar(port);
-                            }
+                            M::Switch::link_woken(self, port);
                             if alone {
                                 self.try_send(router, first_port, port, now);
                             } else {
                                 self.touch(port);
                             }
                         }
-                        WAKE_INPUT => self.wake_input(first_port, port),
-                        WAKE_OUTPUT => self.wake_output(port),
+                        payload @ (WAKE_INPUT | WAKE_OUTPUT) => {
+                            M::Switch::woken(self, first_port, port, payload);
+                        }
                         _ => {
                             let interface = self.ports.all[port].peer_router;
                             self.wake_interface(interface, now);
@@ -394,9 +392,7 @@ impl<P: Probe> Partition<'_, P> {
             if !self.window.touched.is_empty() {
                 self.settle_touched(router, first_port, now);
             }
-            if !self.window.touched_crossbar.is_empty() {
-                self.settle_touched_crossbar(router, first_port, now);
-            }
+            M::Switch::settle(self, router, first_port, now);
         }
         self.window.upcoming.clear();
         self.window.soonest = PackedEvent::LAST;
@@ -416,16 +412,6 @@ impl<P: Probe> Partition<'_, P> {
             index += 1;
         }
         self.window.touched.clear();
-    }
-
-    fn settle_touched_crossbar(&mut self, router: u32, first_port: usize, now: u64) {
-        let mut index = 0;
-        while index < self.window.touched_crossbar.len() {
-            let output = self.window.touched_crossbar[index] as usize;
-            self.try_grant(router, first_port, output, now);
-            index += 1;
-        }
-        self.window.touched_crossbar.clear();
     }
 
     /// Puts an event of the current router, or of any router after this
@@ -456,10 +442,5 @@ impl<P: Probe> Partition<'_, P> {
     #[inline(always)]
     pub(in crate::engine) fn touch(&mut self, port: usize) {
         self.window.touched.push(port as u32);
-    }
-
-    /// The same for an output of the bounded crossbar.
-    pub(in crate::engine) fn touch_crossbar(&mut self, output: usize) {
-        self.window.touched_crossbar.push(output as u32);
     }
 }

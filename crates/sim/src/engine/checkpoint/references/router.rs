@@ -11,14 +11,14 @@ use super::super::{
 use super::rank::OfRank;
 use super::{Checked, MOST, amounts, ensure, ranks_of, time_or_never, times};
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
-use crate::engine::crossbar::Side;
 use crate::engine::interface::{Interface, OutMessage};
 use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
-use crate::engine::payload::{FEEDBACK, NodeEvent, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT};
+use crate::engine::payload::{FEEDBACK, HEARD, NodeEvent, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT};
 use crate::engine::port::Port;
 use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
+use crate::engine::switch::Side;
 
 /// Most routers that a packet has visited: of more, its count could not go on.
 const MOST_ROUTERS_VISITED: u16 = 1 << 15;
@@ -57,6 +57,8 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     pub credits_at_crossbar: bool,
     /// Size of an output buffer, if the crossbar is bounded.
     pub output_buffer: Option<u64>,
+    /// Whether senders hear of their packets.
+    pub hears: bool,
     pub per_message: bool,
     /// Bits of a credit's payload that are its size.
     pub credit_size_bits: u32,
@@ -708,6 +710,10 @@ impl AtRouter<'_, '_> {
                 Some(NodeEvent::DeliveredLocally) => self.parcel(Held::WithinNode(port), parcel),
                 _ => Err("what happened to a packet"),
             },
+            (Kind::Node, About::Number(payload)) => {
+                let meant = self.hears && node.is_some() && payload & !MAX_PAYLOAD == 0;
+                ensure(meant && *payload >= HEARD, "what a sender hears")
+            }
             (Kind::Node, About::Rank(code, rank)) => {
                 let event = NodeEvent::of(*code);
                 let happens = matches!(event, Some(NodeEvent::Sent | NodeEvent::Timer));
