@@ -14,6 +14,7 @@ mod contradiction;
 mod references;
 mod restore;
 mod save;
+mod sound;
 #[cfg(test)]
 mod tests;
 

@@ -1,225 +1,317 @@
-//! What a saved state refers to.
-//!
-//! The one list of it: every record of a state is taken apart here field by field, never
-//! with `..`, so that a new field does not compile before it is said whether it refers to
-//! something outside of itself, to what, and how that is checked. [`super::restore`] puts
-//! nothing in place that has not been through here. What is checked besides are times and
-//! sizes without which a sum could leave its type.
-//!
-//! Numbers that are taken as they are (`_`) name nothing: counters, amounts, flags, and what
-//! belongs to the program of a rank, which [`Rank::restore`] hands to it.
-//!
-//! [`Rank::restore`]: odonata_mpi::Rank::restore
+//! What the records of a saved state refer to: [`restore`](super::restore) puts nothing in place
+//! that has not been through here. Each record is checked field by field (see
+//! [`sound`](super::sound)); the functions check what concerns several of them.
 
-mod rank;
 mod router;
 
-use odonata_run::{Activity, Arrival, JobLoad, MessageRecord, Timeline};
+use odonata_mpi::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
+use odonata_mpi::{Outgoing, Processor, RankRecord, Sending, Stage, Task};
+use odonata_network::PacketRoute;
+use odonata_run::{
+    Activity, Arrival, Histogram, JobAtLink, JobLoad, JobWait, MessageRecord, RankInterval,
+    RankTimes, Timeline, Traffic,
+};
 
-use super::Whole;
+use super::sound::{Checked, Here, LATEST, MOST, Numbers, Sound, ensure, sound};
+use super::{SourceRecord, Whole};
+use crate::engine::interface::{Interface, OutMessage};
 use crate::engine::measure::JobCollector;
-use crate::engine::port::NEVER;
+use crate::engine::message_routes::Decision;
+use crate::engine::packets::{Contents, Packet};
+use crate::engine::port::Port;
+use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::shared::Shared;
+use crate::engine::switch::Side;
 
 pub(super) use router::{AtNode, AtRouter};
 
-/// What is wrong: the field that refers to nothing, or says what cannot be.
-type Checked = Result<(), &'static str>;
+/// Processors of a rank are named by eight bits.
+const MOST_PROCESSORS: usize = 1 << 8;
 
-fn ensure(holds: bool, field: &'static str) -> Checked {
-    if holds { Ok(()) } else { Err(field) }
+// The run as a whole. Circuits are checked where they are taken up.
+sound! {
+    Whole {
+        at: in_run "its time", warmup: in_run "the end of its warm-up", measure, latest_boundary,
+        stimuli: amount "a sum of the whole run", injected_bytes: amount "a sum of the whole run",
+        delivered_bytes: amount "a sum of the whole run", leaving_bytes: amount "a sum of the whole run",
+        loopback_bytes: amount "a sum of the whole run", control_bytes: amount "a sum of the whole run",
+        packets_delivered: amount "a sum of the whole run", packet_hops: amount "a sum of the whole run",
+        events: amount "a sum of the whole run", last_move: past "the last move of a packet",
+        jobs: each, timeline: each, routers, messages: amount "a sum of the whole run",
+        arrivals: each, circuits,
+    }
+    // What is to come and what has an end follow from the job.
+    JobCollector {
+        messages_created: amount "a count of a job", messages_delivered: amount "a count of a job",
+        bytes_created: amount "a count of a job", bytes_delivered: amount "a count of a job",
+        bytes_delivered_measured: amount "a count of a job",
+        bytes_created_measured: amount "a count of a job",
+        message_latency: distribution "a distribution of a job",
+        packet_latency: distribution "a distribution of a job",
+        single_latency: distribution "a distribution of a job",
+        message_bytes: distribution "a distribution of a job",
+        routers_visited: amount "the routers that packets of a job visited",
+        iteration_end: past "the iterations of a job", last_finish: time "the end of a job",
+        last_delivery: time "the end of a job", messages_to_come, has_end, unfinished,
+    }
+    Timeline { bin, activity: each }
+    Activity {
+        injected_bytes: amount "the timeline", delivered_bytes: amount "the timeline",
+        messages: amount "the timeline", latency_ps: amount "the timeline",
+    }
+    Arrival {
+        begin: time "the time of an arrival", router: router "the router of an arrival",
+        class: class "the link class of an arrival", job: job "the job of an arrival", direction,
+        bytes: amount "the bytes of an arrival", packets: amount "the bytes of an arrival",
+    }
+    MessageRecord {
+        job: job "the job of a recorded message", source_rank: rank "a rank of a recorded message",
+        destination_rank: rank "a rank of a recorded message",
+        source: node "a node of a recorded message", destination: node "a node of a recorded message",
+        bytes, created, delivered: time "a time of a recorded message",
+    }
 }
 
-/// No amount or time in a state is larger, so that two can be added.
-const MOST: u64 = 1 << 62;
-/// Latest time: the end of simulated time, and what takes place after it.
-const LATEST: u64 = 1 << 63;
-
-fn amounts<const N: usize>(amounts: [u64; N], field: &'static str) -> Checked {
-    ensure(amounts.into_iter().all(|amount| amount <= MOST), field)
+// Ports, packets and nodes. What is wired is not taken over, nor the neighbours of a packet in a
+// queue, which follow from the queue; what a route says beside its destination is the algorithm's,
+// whose look-ups are all checked.
+sound! {
+    Port {
+        free_at: time "when a link is free",
+        stalled_since: time_or_never "since when a link is stalled", bytes: amount "what a link sent",
+        stall: amount "what a link sent", packets, queued, downstream, peer_port, peer_router, waiting,
+        class, served: channel "the channel that a link served", wake,
+        sending: packet_size "the packet on a link",
+    }
+    Side {
+        input_free: time "when a crossbar port is free",
+        output_free: time "when a crossbar port is free", sending,
+        sending_vc: channel "the channel that a crossbar port sends", input_wake, output_wake,
+        granted, short,
+    }
+    PacketRoute {
+        destination_router: router "the destination of a packet", destination_port, waypoint,
+        intermediate, phase, vc: routed_channel "the channel of a packet's route",
+    }
+    Packet {
+        job: job "the job of a packet", created: past "when a packet's message was created",
+        tail: time "when a packet's tail arrives", size: packet_size "the size of a packet", next,
+        upstream_router, source: node "the node that sent a packet", sequence, upstream_port, out_port,
+        routers: visited "the routers that a packet visited", upstream_class: class "the class of a link",
+        lane: channel "the channel of a packet", out_vc: channel "the next channel of a packet", bare,
+        route: each,
+    }
+    Contents {
+        message_bytes: amount "the size of a message", message, job: job "the job of a message",
+        source_rank: rank "the sender of a message", destination_rank: rank "the receiver of a message",
+        context, tag, sequence, destination, handle, kind,
+    }
+    Decision {
+        route: each, out_port, out_vc: channel "the channel of a decision",
+        missing: some "the bytes that a decision is for",
+    }
+    Interface {
+        node, router, terminal, class, open_active, outgoing, sources, packets, messages,
+        ready_at: time_or_never "when a node may send", loopback_free: time "when a node may send",
+        wake_at: time_or_never "when a node wakes",
+    }
+    OutMessage {
+        bytes_left, created: past "when a waiting message was created", local_rank, request, contents,
+    }
+    SourceRecord { message, time: time_or_never "when a source goes on" }
+    LinkWatch {
+        since: time "the time of a watched link", busy_until: time "the time of a watched link",
+        sender: job "the sender at a watched link", waiting, channels: each, jobs: each, waits: each,
+    }
+    Channel {
+        vc: channel "a channel of a watched link", job: job "a channel of a watched link", waiting, held,
+    }
+    JobAtLink {
+        job: job "a job at a watched link", bytes: amount "a watched link",
+        packets: amount "a watched link", stall_ps: amount "a watched link",
+        router_ps: amount "a watched link",
+    }
+    JobWait {
+        job: job "a wait at a watched link", by: job "a wait at a watched link",
+        sending_ps: amount "a watched link", blocking_ps: amount "a watched link",
+    }
 }
 
-fn times<const N: usize>(times: [u64; N], field: &'static str) -> Checked {
-    ensure(times.into_iter().all(|time| time <= LATEST), field)
+// Ranks. Requests are the program's, handles the sender's; `last_to` is compared with ranks and
+// never looked up; processors are made as they are named.
+sound! {
+    RankRecord {
+        stage, processors: each, waiting, collective, iterations, activity,
+        since: time "since when a rank does something", times: each,
+        cause: rank "the cause of a rank's wait", intervals: each, traffic: each, matching: each, granted,
+        held: each, unfinished: each, next_handle, last_to, delayed: each, leaving,
+    }
+    Processor { task: each, until: time_or_never "when a processor is done", queue: each }
+    RankTimes {
+        outside_ps: amount "the times of a rank", collective_ps: amount "the times of a rank",
+    }
+    RankInterval {
+        job: own_job "the rank of an interval", rank: own_rank "the rank of an interval", begin,
+        end: time "the time of an interval", activity, collective, cause: rank "the cause of an interval",
+    }
+    Traffic { messages: amount "counted messages", bytes: amount "counted messages" }
+    Sending {
+        bytes: amount "the size of a sent message", to: rank "the receiver of a sent message",
+        envelope: own_envelope "the sender of a sent message", request, created,
+    }
+    Outgoing {
+        kind, to: rank "the receiver of a delayed message",
+        bytes: amount "the size of a delayed message", context, tag, sequence, handle, request, created,
+    }
+    Envelope { context, source: rank "the sender of a message", tag }
+    Wanted { context, source: rank "the sender that a receive is for", tag }
+    Posted { request, processor }
 }
 
-/// A time that may be none.
-fn time_or_never(time: u64, field: &'static str) -> Checked {
-    ensure(time <= LATEST || time == NEVER, field)
+impl Sound for Task {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        match self {
+            Task::Compute(_) | Task::TakeIn(_) => Ok(()),
+            Task::HandOver(sending) => sending.check(here),
+            Task::HandOverPut { to, bytes, .. } => {
+                ensure(here.amount(bytes), "the size of a write")?;
+                ensure(here.rank(to), "where a rank writes")
+            }
+            Task::HandOverGet { from, bytes, .. } => {
+                ensure(here.amount(bytes), "the size of a read")?;
+                ensure(here.rank(from), "where a rank reads")
+            }
+            Task::TakeInAndFinish { to, .. } => {
+                ensure(here.rank(to), "the sender of a message that is taken in")
+            }
+            Task::Grant { to, .. } => ensure(here.rank(to), "whom a rank grants"),
+        }
+    }
+}
+
+impl Sound for Arrived {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        match self {
+            Arrived::Message { bytes, .. } => ensure(here.amount(bytes), "the size of a message"),
+            Arrived::Request { .. } => Ok(()),
+        }
+    }
+}
+
+impl Sound for Unmatched {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        fn line<T: Sound>(line: &Line<T>, here: &Here<'_, '_>) -> Checked {
+            let Line { first, others } = line;
+            first.1.check(here)?;
+            others.check(here)
+        }
+        match self {
+            Unmatched::Posted(all) => line(all, here),
+            Unmatched::Arrived(all) => line(all, here),
+        }
+    }
+}
+
+impl Sound for Matching {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        let Matching {
+            lines,
+            wildcards,
+            next: _,
+            sent,
+            come,
+            ahead,
+        } = self;
+        lines.keys().try_for_each(|envelope| envelope.check(here))?;
+        lines.check(here)?;
+        for (_, wanted, posted) in wildcards {
+            wanted.check(here)?;
+            posted.check(here)?;
+        }
+        let mut others = sent.keys().chain(come.keys());
+        let there = others.all(|(_, other)| here.rank(other));
+        ensure(there, "the other side of ordered messages")?;
+        for ((_, source, _), (envelope, arrived)) in ahead {
+            ensure(here.rank(source), "the sender of an early message")?;
+            envelope.check(here)?;
+            arrived.check(here)?;
+        }
+        Ok(())
+    }
+}
+
+/// A rank; `runs`: whether a state of its program is saved.
+fn rank(here: &Here<'_, '_>, record: &RankRecord, runs: bool) -> Checked {
+    let stage = (record.stage == Stage::Running) == runs;
+    ensure(stage, "the program of a rank")?;
+    let processors = record.processors.len() <= MOST_PROCESSORS;
+    ensure(processors, "the processors of a rank")?;
+    let mut receivers = record.traffic.keys();
+    let there = receivers.all(|to| here.rank(to));
+    ensure(there, "the receiver of counted messages")?;
+    let mut senders = record.granted.keys();
+    let there = senders.all(|key| here.rank(&(*key as u32)));
+    ensure(there, "the sender of a granted message")?;
+    let mut intervals = record.intervals.iter();
+    let order = intervals.all(|interval| interval.begin <= interval.end);
+    ensure(order, "the time of an interval")?;
+    record.check(here)
 }
 
 /// What concerns the run as a whole; `boundary`: the time between two boundaries.
 pub(super) fn whole(shared: &Shared<'_>, boundary: u64, whole: &Whole) -> Checked {
-    let Whole {
-        at,
-        warmup,
-        measure: _,
-        latest_boundary,
-        stimuli,
-        injected_bytes,
-        delivered_bytes,
-        leaving_bytes,
-        loopback_bytes,
-        control_bytes,
-        packets_delivered,
-        packet_hops,
-        events,
-        last_move,
-        jobs,
-        timeline,
-        routers,
-        messages,
-        arrivals,
-        // Checked where they are taken up.
-        circuits: _,
-    } = whole;
+    let here = Here::new(shared, whole.at);
     let window = 1 << shared.window_shift();
-    ensure(*at <= shared.stop && at.is_multiple_of(window), "its time")?;
-    ensure(*warmup <= shared.stop, "the end of its warm-up")?;
-    let latest = latest_boundary.is_none_or(|number| number <= at / boundary);
+    ensure(whole.at.is_multiple_of(window), "its time")?;
+    whole.check(&here)?;
+    let latest = whole.latest_boundary;
+    let latest = latest.is_none_or(|number| number <= whole.at / boundary);
     ensure(latest, "its latest boundary")?;
-    let signed = [*stimuli, *loopback_bytes, *control_bytes];
-    let signed = signed.map(i64::unsigned_abs);
-    amounts(signed, "a sum of the whole run")?;
-    let sums = [
-        *injected_bytes,
-        *delivered_bytes,
-        *leaving_bytes,
-        *packets_delivered,
-        *packet_hops,
-        *events,
-        *messages,
-    ];
-    amounts(sums, "a sum of the whole run")?;
-    ensure(*last_move <= *at, "the last move of a packet")?;
-    ensure(*routers == shared.topology.routers() as u64, "its routers")?;
-    ensure(jobs.len() == shared.jobs.len(), "its jobs")?;
-    for (collector, plan) in jobs.iter().zip(shared.jobs) {
+    let routers = whole.routers == shared.topology.routers() as u64;
+    ensure(routers, "its routers")?;
+    ensure(whole.jobs.len() == shared.jobs.len(), "its jobs")?;
+    for (collector, plan) in whole.jobs.iter().zip(shared.jobs) {
         let iterations = match &plan.load {
             JobLoad::Open(_) => 0,
             JobLoad::Closed(program) => program.iterations() as usize,
         };
-        collected(*at, iterations, collector)?;
+        let ends = collector.iteration_end.len() == iterations;
+        ensure(ends, "the iterations of a job")?;
+        let visited = collector.routers_visited.len() <= usize::from(u16::MAX) + 1;
+        ensure(visited, "the routers that packets of a job visited")?;
+        // They are counted at the end.
+        ensure(collector.unfinished == 0, "the unfinished ranks of a job")?;
     }
-    bins(shared, timeline)?;
-    for arrival in arrivals {
-        let Arrival {
-            begin,
-            router,
-            class,
-            job,
-            direction: _,
-            bytes,
-            packets,
-        } = arrival;
-        times([begin.0], "the time of an arrival")?;
-        let router = router.index() < shared.topology.routers();
-        ensure(router, "the router of an arrival")?;
-        let class = usize::from(*class) < shared.classes.len();
-        ensure(class, "the link class of an arrival")?;
-        ensure((*job as usize) < shared.jobs.len(), "the job of an arrival")?;
-        amounts([*bytes, *packets], "the bytes of an arrival")?;
-    }
-    Ok(())
-}
-
-/// What was measured of a job by the time `at`.
-fn collected(at: u64, iterations: usize, collector: &JobCollector) -> Checked {
-    let JobCollector {
-        messages_created,
-        messages_delivered,
-        bytes_created,
-        bytes_delivered,
-        bytes_delivered_measured,
-        bytes_created_measured,
-        message_latency,
-        packet_latency,
-        single_latency,
-        routers_visited,
-        iteration_end,
-        message_bytes,
-        last_finish,
-        last_delivery,
-        // These follow from the job, and what is not finished from its ranks.
-        messages_to_come: _,
-        has_end: _,
-        unfinished,
-    } = collector;
-    let counts = [
-        *messages_created,
-        *messages_delivered,
-        *bytes_created,
-        *bytes_delivered,
-        *bytes_delivered_measured,
-        *bytes_created_measured,
-    ];
-    amounts(counts, "a count of a job")?;
-    let distributions = [
-        message_latency,
-        packet_latency,
-        single_latency,
-        message_bytes,
-    ];
-    let sound = distributions.into_iter().all(|all| all.is_sound(MOST));
-    ensure(sound, "a distribution of a job")?;
-    let visited = routers_visited.len() <= usize::from(u16::MAX) + 1
-        && routers_visited.iter().all(|&packets| packets <= MOST);
-    ensure(visited, "the routers that packets of a job visited")?;
-    let ends = iteration_end.len() == iterations && iteration_end.iter().all(|&end| end <= at);
-    ensure(ends, "the iterations of a job")?;
-    times([*last_finish, *last_delivery], "the end of a job")?;
-    ensure(*unfinished == 0, "the unfinished ranks of a job")
-}
-
-fn bins(shared: &Shared<'_>, timeline: &Timeline) -> Checked {
-    let Timeline { bin, activity } = timeline;
+    let Timeline { bin, activity } = &whole.timeline;
     let width = match shared.measurement.timeline_bin {
         Some(width) => *bin == width,
         None => (1..=LATEST).contains(&bin.0),
     };
     ensure(width, "the width of the timeline")?;
-    let jobs = shared.jobs.len().max(1);
-    ensure(
-        activity.len().is_multiple_of(jobs),
-        "the jobs of the timeline",
-    )?;
-    for of_bin in activity {
-        let Activity {
-            injected_bytes,
-            delivered_bytes,
-            messages,
-            latency_ps,
-        } = of_bin;
-        let amount = [*injected_bytes, *delivered_bytes, *messages, *latency_ps];
-        amounts(amount, "the timeline")?;
-    }
-    Ok(())
+    let jobs = activity.len().is_multiple_of(shared.jobs.len().max(1));
+    ensure(jobs, "the jobs of the timeline")
 }
 
 /// A recorded message.
 pub(super) fn message(shared: &Shared<'_>, message: &MessageRecord) -> Checked {
-    let MessageRecord {
-        job,
-        source_rank,
-        destination_rank,
-        source,
-        destination,
-        bytes: _,
-        created,
-        delivered,
-    } = message;
-    let ranks = ranks_of(shared, *job).ok_or("the job of a recorded message")?;
-    let of_job = *source_rank < ranks && *destination_rank < ranks;
-    ensure(of_job, "a rank of a recorded message")?;
-    let nodes = shared.topology.nodes();
-    let there = source.index() < nodes && destination.index() < nodes;
-    ensure(there, "a node of a recorded message")?;
-    let order = created <= delivered && delivered.0 <= LATEST;
-    ensure(order, "a time of a recorded message")
+    message.check(&Here::new(shared, LATEST).of_job(message.job))?;
+    ensure(
+        message.created <= message.delivered,
+        "a time of a recorded message",
+    )
 }
 
-/// Ranks of a job, if there is such a job.
-fn ranks_of(shared: &Shared<'_>, job: u32) -> Option<u32> {
-    let job = shared.jobs.get(job as usize)?;
-    Some(job.node_of_rank.len() as u32)
+impl Here<'_, '_> {
+    fn in_run(&self, times: &impl Numbers) -> bool {
+        times.all(|time| time <= self.shared.stop)
+    }
+
+    /// The envelope of a message that the rank sends itself.
+    fn own_envelope(&self, envelope: &Envelope) -> bool {
+        self.own_rank(&envelope.source)
+    }
+
+    fn distribution(&self, histogram: &Histogram) -> bool {
+        histogram.is_sound(MOST)
+    }
 }

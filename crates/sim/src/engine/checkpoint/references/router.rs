@@ -2,26 +2,19 @@
 
 use odonata_mpi::MessageKind;
 use odonata_network::{PacketRoute, Peer, Topology};
-use odonata_run::{JobAtLink, JobLoad, JobWait, OccupancyCount};
+use odonata_run::{JobLoad, OccupancyCount};
 use odonata_units::{PortId, RouterId};
 
+use super::super::sound::{Checked, Here, Sound, ensure};
 use super::super::{
-    About, ChannelRecord, EventRecord, FifoRecord, NodeRecord, Parcel, RouterRecord, SourceRecord,
+    About, ChannelRecord, EventRecord, FifoRecord, NodeRecord, Parcel, RouterRecord,
 };
-use super::rank::OfRank;
-use super::{Checked, MOST, amounts, ensure, ranks_of, time_or_never, times};
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
-use crate::engine::interface::{Interface, OutMessage};
-use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::payload::{FEEDBACK, HEARD, NodeEvent, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT};
 use crate::engine::port::Port;
-use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 use crate::engine::switch::Side;
-
-/// Most routers that a packet has visited: of more, its count could not go on.
-const MOST_ROUTERS_VISITED: u16 = 1 << 15;
 
 /// Where a packet of a state is.
 #[derive(Clone, Copy)]
@@ -78,6 +71,10 @@ pub(in crate::engine::checkpoint) struct AtNode {
 }
 
 impl AtRouter<'_, '_> {
+    fn here(&self) -> Here<'_, '_> {
+        Here::new(self.shared, self.at)
+    }
+
     fn peer(&self, port: usize) -> Peer {
         self.shared.topology.peer[self.first + port]
     }
@@ -151,19 +148,16 @@ impl AtRouter<'_, '_> {
             self.per_message || message_routes.is_empty(),
             "a decision per message",
         )?;
+        let here = self.here();
         for (visited, message, decision) in message_routes {
-            ensure(
-                *visited <= MOST_ROUTERS_VISITED,
-                "the routers of a decision",
-            )?;
-            let source = message >> 32;
-            let there = source < self.shared.topology.nodes() as u64;
-            ensure(there, "the message of a decision")?;
-            self.decision(decision)?;
+            ensure(here.visited(visited), "the routers of a decision")?;
+            ensure(here.node(&(message >> 32)), "the message of a decision")?;
+            decision.check(&here)?;
+            self.destination(&decision.route)?;
+            let output = self.is_connected(usize::from(decision.out_port));
+            ensure(output, "the output of a decision")?;
         }
-        for watch in watches {
-            self.watch(watch)?;
-        }
+        watches.check(&here)?;
         for (place, saved) in self.nodes.iter().zip(nodes) {
             self.node(place, saved)?;
         }
@@ -171,35 +165,6 @@ impl AtRouter<'_, '_> {
             self.event(event)?;
         }
         Ok(())
-    }
-
-    /// What is common to the sending sides of links.
-    fn link(&self, port: &Port) -> Checked {
-        let Port {
-            free_at,
-            stalled_since,
-            bytes,
-            stall,
-            packets: _,
-            queued: _,
-            downstream: _,
-            // These are wired.
-            peer_port: _,
-            peer_router: _,
-            class: _,
-            waiting: _,
-            served,
-            wake: _,
-            sending,
-        } = port;
-        times([*free_at], "when a link is free")?;
-        time_or_never(*stalled_since, "since when a link is stalled")?;
-        amounts([*bytes, *stall], "what a link sent")?;
-        ensure(
-            usize::from(*served) < self.shared.vcs,
-            "the channel that a link served",
-        )?;
-        ensure(*sending <= self.shared.packet, "the packet on a link")
     }
 
     /// A port of the router with its channels.
@@ -210,7 +175,7 @@ impl AtRouter<'_, '_> {
         channels: &[ChannelRecord],
         fifos: &[FifoRecord],
     ) -> Checked {
-        self.link(saved)?;
+        saved.check(&self.here())?;
         let shared = self.shared;
         let class = &shared.classes[self.class(port)];
         let room = |parcel: &Parcel| u64::from(shared.room(&parcel.packet));
@@ -275,22 +240,15 @@ impl AtRouter<'_, '_> {
         channels: &[ChannelRecord],
         fifos: &[FifoRecord],
     ) -> Checked {
+        side.check(&self.here())?;
         let Side {
-            input_free,
-            output_free,
             sending,
             sending_vc,
-            input_wake: _,
-            output_wake: _,
             granted,
             short,
+            ..
         } = side;
-        times([*input_free, *output_free], "when a crossbar port is free")?;
         let vcs = self.shared.vcs;
-        ensure(
-            usize::from(*sending_vc) < vcs,
-            "the channel that a crossbar port sends",
-        )?;
         ensure(
             (*granted as usize) < fifos.len(),
             "the request that was granted last",
@@ -319,102 +277,36 @@ impl AtRouter<'_, '_> {
         Ok(())
     }
 
-    /// Returns the node that a packet is going to.
-    fn route(&self, route: &PacketRoute) -> Result<u32, &'static str> {
-        let PacketRoute {
-            destination_router,
-            // What these mean is the algorithm's, whose look-ups are all checked.
-            waypoint: _,
-            intermediate: _,
-            destination_port,
-            phase: _,
-            vc,
-        } = route;
+    /// The node that a packet is going to, whose router there is.
+    fn destination(&self, route: &PacketRoute) -> Result<u32, &'static str> {
         let topology = &self.shared.topology;
-        ensure(
-            *vc < self.shared.lanes.channels(),
-            "the channel of a packet's route",
-        )?;
-        let router = (*destination_router as usize) < topology.routers();
-        ensure(router, "the destination of a packet")?;
-        let ports = topology.ports_of(RouterId(*destination_router));
-        let port = ports.start + usize::from(*destination_port);
-        ensure(ports.contains(&port), "the destination of a packet")?;
-        match topology.peer[port] {
-            Peer::Node(node) => Ok(node.0),
+        let ports = topology.ports_of(RouterId(route.destination_router));
+        let port = ports.start + usize::from(route.destination_port);
+        match ports.contains(&port).then(|| topology.peer[port]) {
+            Some(Peer::Node(node)) => Ok(node.0),
             _ => Err("the destination of a packet"),
         }
-    }
-
-    fn decision(&self, decision: &Decision) -> Checked {
-        let Decision {
-            route,
-            out_port,
-            out_vc,
-            missing,
-        } = decision;
-        self.route(route)?;
-        let output = self.is_connected(usize::from(*out_port));
-        ensure(output, "the output of a decision")?;
-        ensure(
-            usize::from(*out_vc) < self.shared.vcs,
-            "the channel of a decision",
-        )?;
-        ensure(
-            (1..=MOST).contains(missing),
-            "the bytes that a decision is for",
-        )
     }
 
     /// A packet, and what it belongs to.
     fn parcel(&self, held: Held, parcel: &Parcel) -> Checked {
         let Parcel { packet, contents } = parcel;
-        let Packet {
-            route,
-            created,
-            tail,
-            size,
-            // Its neighbours in a queue follow from the queue.
-            next: _,
-            upstream_router,
-            source,
-            sequence: _,
-            upstream_port,
-            out_port,
-            job,
-            routers,
-            upstream_class,
-            lane,
-            out_vc,
-            bare,
-        } = packet;
+        packet.check(&self.here())?;
         let shared = self.shared;
-        let plan = shared.jobs.get(usize::from(*job));
-        let plan = plan.ok_or("the job of a packet")?;
+        let plan = &shared.jobs[usize::from(packet.job)];
         let open = matches!(plan.load, JobLoad::Open(_));
-        ensure(*created <= self.at, "when a packet's message was created")?;
-        times([*tail], "when a packet's tail arrives")?;
-        ensure(
-            *routers <= MOST_ROUTERS_VISITED,
-            "the routers that a packet visited",
-        )?;
-        let there = (*source as usize) < shared.topology.nodes();
-        ensure(there, "the node that sent a packet")?;
-        let vcs = shared.vcs;
-        ensure(usize::from(*lane) < vcs, "the channel of a packet")?;
-        ensure(usize::from(*out_vc) < vcs, "the next channel of a packet")?;
-        ensure(*bare == contents.is_none(), "the message of a packet")?;
-        ensure(!bare || open, "a packet without a message")?;
+        ensure(packet.bare == contents.is_none(), "the message of a packet")?;
+        ensure(!packet.bare || open, "a packet without a message")?;
         let destination = match (held, contents) {
             // It has no route.
             (Held::WithinNode(_), Some(contents)) => contents.destination,
-            _ => self.route(route)?,
+            _ => self.destination(&packet.route)?,
         };
         if let Some(contents) = contents {
-            self.contents(contents, *source, destination)?;
-            ensure(contents.job == *job, "the job of a packet's message")?;
+            self.contents(contents, packet.source, destination)?;
+            ensure(contents.job == packet.job, "the job of a packet's message")?;
             ensure(
-                u64::from(*size) <= contents.message_bytes,
+                u64::from(packet.size) <= contents.message_bytes,
                 "the size of a packet",
             )?;
         }
@@ -423,25 +315,34 @@ impl AtRouter<'_, '_> {
             Held::AtNode(port) | Held::WithinNode(port) => {
                 let node = node(port).ok_or("the node of a packet")?;
                 ensure(node.node == destination, "the node of a packet")?;
-                ensure(*size == 0 && contents.is_some(), "a packet at its node")?;
+                ensure(
+                    packet.size == 0 && contents.is_some(),
+                    "a packet at its node",
+                )?;
                 let within = matches!(held, Held::WithinNode(_));
-                ensure(within == (*source == destination), "a packet within a node")?;
+                ensure(
+                    within == (packet.source == destination),
+                    "a packet within a node",
+                )?;
                 return ensure(within || !open, "a message that nobody waits for");
             }
             Held::OnItsWay(input) => {
                 self.upstream(input, packet)?;
-                return ensure(*out_port == UNROUTED, "the output of a packet on its way");
+                return ensure(
+                    packet.out_port == UNROUTED,
+                    "the output of a packet on its way",
+                );
             }
             Held::Input(input, vc) => {
                 self.upstream(input, packet)?;
-                ensure(usize::from(*lane) == vc, "the channel of a packet")?;
-                usize::from(*out_port)
+                ensure(usize::from(packet.lane) == vc, "the channel of a packet")?;
+                usize::from(packet.out_port)
             }
             Held::Output(port, vc) => {
                 // The input is where its credits say it came from.
-                let upstream = (*upstream_router as usize) < shared.topology.routers() && {
-                    let ports = shared.topology.ports_of(RouterId(*upstream_router));
-                    let port = ports.start + usize::from(*upstream_port);
+                let upstream = (packet.upstream_router as usize) < shared.topology.routers() && {
+                    let ports = shared.topology.ports_of(RouterId(packet.upstream_router));
+                    let port = ports.start + usize::from(packet.upstream_port);
                     ports.contains(&port) && {
                         let input = match self.network.peer[port] {
                             Peer::Port(input) => Some(input.index()),
@@ -454,16 +355,17 @@ impl AtRouter<'_, '_> {
                     }
                 };
                 ensure(upstream, "where a packet came from")?;
-                ensure(usize::from(*out_vc) == vc, "the next channel of a packet")?;
-                ensure(usize::from(*out_port) == port, "the output of a packet")?;
+                ensure(
+                    usize::from(packet.out_vc) == vc,
+                    "the next channel of a packet",
+                )?;
+                ensure(
+                    usize::from(packet.out_port) == port,
+                    "the output of a packet",
+                )?;
                 port
             }
         };
-        ensure(*size <= shared.packet, "the size of a packet")?;
-        ensure(
-            usize::from(*upstream_class) < shared.classes.len(),
-            "the class of a link",
-        )?;
         ensure(self.is_connected(output), "the output of a packet")?;
         let elsewhere = self.node_at(output).is_some_and(|node| node != destination);
         ensure(!elsewhere, "the node that a packet is leaving to")
@@ -485,38 +387,21 @@ impl AtRouter<'_, '_> {
         let matches = packet.upstream_router == router
             && usize::from(packet.upstream_port) == port - first
             && packet.upstream_class == topology.class_of_port[port].0;
-        ensure(matches, "where a packet came from")?;
-        ensure(packet.size <= self.shared.packet, "the size of a packet")
+        ensure(matches, "where a packet came from")
     }
 
     /// A message from one node to another, or to itself.
     fn contents(&self, contents: &Contents, source: u32, destination: u32) -> Checked {
-        let Contents {
-            message_bytes,
-            message: _,
-            job,
-            source_rank,
-            destination_rank,
-            context: _,
-            tag: _,
-            sequence: _,
-            destination: node,
-            handle: _,
-            kind,
-        } = contents;
-        amounts([*message_bytes], "the size of a message")?;
-        let job = u32::from(*job);
-        let ranks = ranks_of(self.shared, job).ok_or("the job of a message")?;
-        ensure(*source_rank < ranks, "the sender of a message")?;
-        ensure(*destination_rank < ranks, "the receiver of a message")?;
-        let sender = self.shared.node_of(job, *source_rank).0;
+        let job = u32::from(contents.job);
+        contents.check(&self.here().of_job(job))?;
+        let sender = self.shared.node_of(job, contents.source_rank).0;
         ensure(sender == source, "the node of a message's sender")?;
-        let receiver = self.shared.node_of(job, *destination_rank).0;
-        let meets = receiver == *node && *node == destination;
+        let receiver = self.shared.node_of(job, contents.destination_rank).0;
+        let meets = receiver == contents.destination && contents.destination == destination;
         ensure(meets, "the node of a message's receiver")?;
         let closed = matches!(self.shared.jobs[job as usize].load, JobLoad::Closed(_));
         ensure(
-            closed || *kind == MessageKind::Eager,
+            closed || contents.kind == MessageKind::Eager,
             "the kind of a message",
         )
     }
@@ -533,25 +418,9 @@ impl AtRouter<'_, '_> {
             incomplete,
             watch,
         } = record;
-        let Interface {
-            // These are wired.
-            node: _,
-            router: _,
-            terminal: _,
-            class: _,
-            open_active: _,
-            // The queue and the sources are put there anew.
-            outgoing: _,
-            sources: _,
-            packets: _,
-            messages: _,
-            ready_at,
-            loopback_free,
-            wake_at,
-        } = interface;
-        times([*ready_at, *loopback_free], "when a node may send")?;
-        time_or_never(*wake_at, "when a node wakes")?;
-        self.link(link)?;
+        let here = self.here();
+        interface.check(&here)?;
+        link.check(&here)?;
         let class = &self.shared.classes[self.class(place.terminal)];
         ensure(
             credits.len() == self.shared.vcs,
@@ -569,104 +438,37 @@ impl AtRouter<'_, '_> {
             "the bytes behind a node's link",
         )?;
         for message in outgoing {
-            let OutMessage {
-                bytes_left,
-                created,
-                // Follows from the sender.
-                local_rank: _,
-                // The program of the sender's.
-                request: _,
-                contents,
-            } = message;
-            ensure(*created <= self.at, "when a waiting message was created")?;
-            ensure(
-                *bytes_left <= contents.message_bytes,
-                "what is left of a message",
-            )?;
+            message.check(&here)?;
+            let contents = &message.contents;
+            let left = message.bytes_left <= contents.message_bytes;
+            ensure(left, "what is left of a message")?;
             let job = u32::from(contents.job);
-            let ranks = ranks_of(self.shared, job).ok_or("the job of a message")?;
-            ensure(
-                contents.destination_rank < ranks,
-                "the receiver of a message",
-            )?;
+            contents.check(&here.of_job(job))?;
             let destination = self.shared.node_of(job, contents.destination_rank).0;
-            ensure(
-                destination != place.node,
-                "a message that does not leave its node",
-            )?;
+            let leaves = destination != place.node;
+            ensure(leaves, "a message that does not leave its node")?;
             self.contents(contents, place.node, destination)?;
         }
         ensure(sources.len() == place.sources, "the sources of a node")?;
-        for SourceRecord { message: _, time } in sources {
-            time_or_never(*time, "when a source goes on")?;
-        }
+        sources.check(&here)?;
         ensure(ranks.len() == place.ranks.len(), "the ranks of a node")?;
         for (&(job, rank), (record, program)) in place.ranks.iter().zip(ranks) {
-            let ranks = ranks_of(self.shared, job).ok_or("the job of a rank")?;
-            let of = OfRank { job, rank, ranks };
-            of.record(record, program.is_some())?;
+            let of_rank = Here {
+                own: (job, rank),
+                ..here.of_job(job)
+            };
+            super::rank(&of_rank, record, program.is_some())?;
         }
         for (key, missing) in incomplete {
-            let there = key >> 32 < self.shared.topology.nodes() as u64;
-            ensure(there, "the sender of an incomplete message")?;
-            ensure(
-                (1..=MOST).contains(missing),
-                "the bytes that a message lacks",
-            )?;
+            let sender = here.node(&(key >> 32));
+            ensure(sender, "the sender of an incomplete message")?;
+            ensure(here.some(missing), "the bytes that a message lacks")?;
         }
         ensure(
             watch.is_some() == self.watched,
             "the watch of a node's link",
         )?;
-        watch.iter().try_for_each(|watch| self.watch(watch))
-    }
-
-    /// Who waits for whom at a link.
-    fn watch(&self, watch: &LinkWatch) -> Checked {
-        let LinkWatch {
-            since,
-            busy_until,
-            sender,
-            waiting: _,
-            channels,
-            jobs,
-            waits,
-        } = watch;
-        let there = |job: u32| (job as usize) < self.shared.jobs.len();
-        times([*since, *busy_until], "the time of a watched link")?;
-        ensure(there(u32::from(*sender)), "the sender at a watched link")?;
-        for channel in channels {
-            let Channel {
-                vc,
-                job,
-                waiting: _,
-                held: _,
-            } = channel;
-            let channel = usize::from(*vc) < self.shared.vcs && there(u32::from(*job));
-            ensure(channel, "a channel of a watched link")?;
-        }
-        for of in jobs {
-            let JobAtLink {
-                job,
-                bytes,
-                packets,
-                stall_ps,
-                router_ps,
-            } = of;
-            ensure(there(*job), "a job at a watched link")?;
-            amounts([*bytes, *packets, *stall_ps, *router_ps], "a watched link")?;
-        }
-        for wait in waits {
-            let JobWait {
-                job,
-                by,
-                sending_ps,
-                blocking_ps,
-            } = wait;
-            ensure(there(*job) && there(*by), "a wait at a watched link")?;
-            amounts([*sending_ps, *blocking_ps], "a watched link")?;
-        }
-        Ok(())
+        watch.check(&here)
     }
 
     fn event(&self, event: &EventRecord) -> Checked {
