@@ -103,41 +103,82 @@ class Routing(Table):
     """How packets are routed: an algorithm and its parameters."""
 
     algorithm: names.Routing = Field(description=described(names.ROUTING))
+    virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Virtual channels per link. With more than the algorithm needs, packets
+    [spread over them](packet-model.md#more-virtual-channels); not with `dfsssp` and
+    `forwarding-tables`. With fewer, channels are merged, and packets may then wait for each
+    other forever; `odonata verify` shows whether they can. Default: as many as the algorithm
+    needs."""
+    per: names.Per = "packet"
+    """Whether a router decides for each packet by itself, or only for the first packet of a
+    message, which the message's other packets follow: then a message has one path and its
+    packets keep their order (in-order adaptive routing, as on InfiniBand).
+    Not with `q-adaptive`, `minimal-adaptive`, `dfsssp` and `forwarding-tables`."""
     minimal_links: names.MinimalLinks = "all"
-    """Which global links to the destination's group minimal routes use: all of them, or those
-    on a shortest path."""
+    """With `minimal`, `valiant`, `ugal-l`, `ugal-g` and `par`: which global links to the destination's group minimal routes use: all of them, or those
+    on a shortest path. Only over `groups`.
+    With `tago`: which direct links between two groups are used: all of them, or those of a packet's own
+    router and of its destination's."""
     choice: names.Choice = "random"
-    """How one of several minimal links is chosen: at random, or by the shorter queue. With
-    `fpar`: how one of the ports that its threshold counts as free is chosen. With
-    `up-down`, `steered`, `dimension-order` and `shortest-path` also `by-destination`: the
-    link that belongs to the destination node; in fat trees this is D-mod-K (Zahavi 2010)."""
+    """With `minimal`, `valiant`, `ugal-l`, `ugal-g` and `par`: how one of several minimal links is chosen: at random, or by the shorter queue. `minimal`
+    over other `paths` than `groups` also takes `by-destination`, as `shortest-path` does.
+    With `fpar`: how one of the ports that the threshold counts as free is chosen: at random, or by the
+    shorter queue. No effect with `rules` = `codes` and `codes-mended`.
+    With `shortest-path`, `up-down` and `dimension-order`: how one of several minimal links is chosen: at random, by the shorter queue, or
+    `by-destination`: the link that belongs to the destination node; in fat trees this is
+    D-mod-K (Zahavi 2010).
+    With `steered`: how one of several idle links is chosen, or one of all links up: at random, or
+    `by-destination`, as `up-down` does.
+    With `dimwar`: how one of several parallel links is chosen: at random, or by the shorter queue.
+    With `tago`: how one of several links is chosen: at random, or by the shorter queue."""
     paths: names.Paths | None = None
-    """Which routes `minimal` takes, and of which the routes of `valiant`, `ugal-l` and
-    `ugal-g` consist: those over the links between two `groups`, or the routes of the
-    algorithm of that name. Default: `up-down` in fat trees, `dimension-order` in tori and
-    HyperX, `shortest-path` in a Slim Fly, a Jellyfish, and other networks of one group,
-    else `groups`."""
+    """With `minimal`, `valiant`, `ugal-l` and `ugal-g`: which minimal routes there are, of which non-minimal ones consist: those over the links
+    between two `groups`, or the routes of the algorithm of that name. Default: `up-down` in
+    fat trees, `dimension-order` in tori and HyperX, `shortest-path` in a Slim Fly, a
+    Jellyfish, and other networks of one group, else `groups`."""
     via: names.Via | None = None
-    """The intermediate of a non-minimal route: any router of a random group (`group`), a
+    """With `valiant`, `ugal-l`, `ugal-g` and `par`: the intermediate of a non-minimal route: any router of a random group (`group`), a
     random router, or the router of a random node. Default: `group`, or `router` if `paths`
     is not `groups`."""
     candidates: Count | None = None
-    """Number of minimal and of non-minimal routes that an adaptive algorithm draws and
-    compares. Default: 1 of each."""
+    """With `ugal-l`, `ugal-g` and `par`: number of minimal and of non-minimal routes that are drawn and compared. Default: 1 of
+    each."""
     threshold: Annotated[Annotated[Size, Tag(tag("a size"))] | Annotated[Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)], Tag(tag("a number from 0 to 1"))], by_form({"a number from 0 to 1": is_plain_number, "a size": is_quantity})] | None = None
-    """Advantage of minimal routes, a size: an adaptive algorithm takes the minimal route
-    unless its weighted queue is longer than that of the non-minimal route by more than
-    this. By default it follows from the links' buffers ([adaptive routing by
-    default](adaptive-routing.md)); with `engine = "flow"` and for the jobs of a schedule it
-    is 0 B. With `fpar` a number from 0 to 1: the share of a port's queue up to which a path
-    counts as free. Default: 0.75. With `steered` a size: the queue up to which a circuit
-    counts as empty, including bytes that have been sent but not yet credited. Default: what
-    a link carries during one round trip of credits, plus a packet."""
+    """With `ugal-l`, `ugal-g` and `par`: advantage of minimal routes: the minimal route is taken unless its weighted queue is
+    longer than that of the non-minimal route by more than this. By default it follows from
+    the links' buffers ([adaptive routing by default](adaptive-routing.md)); with
+    `engine = "flow"` and for the jobs of a schedule it is 0 B.
+    With `fpar`: the share of a port's queue up to which a path counts as free. Default: 0.75.
+    With `steered`: the queue up to which a circuit counts as empty, including bytes that have been sent but
+    not yet credited. Default: what a link carries during one round trip of credits, plus a
+    packet.
+    With `dimwar` and `dal`: advantage of direct hops: a packet goes by way of another router of the row if the
+    weighted queue of its direct hop is longer by more than this. Default: the largest buffer
+    of the links between routers."""
+    weights: Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})] = "hops"
+    """With `ugal-l`, `ugal-g` and `par`: how queues are weighted: each by the length of its route (`hops`), or by given weights of
+    minimal and of non-minimal routes, such as `[1, 2]`."""
+    detours_in_group: bool | None = None
+    """With `ugal-l`, `ugal-g`, `par` and `tago`: whether traffic inside a group may go by way of a random router of the group. Default:
+    false, such traffic is always minimal."""
+    queue: names.Queue | None = None
+    """With `ugal-l`: which queue stands for a route: that of its first port (`port`), that of its virtual
+    channel at this port (`channel`), or that of the channel if the detour begins with a port
+    with which minimal routes may begin too, else that of the port (`hybrid`). Default:
+    `hybrid` over `groups` whose routers are one hop from each global link, if no threshold
+    is given; else `port`."""
+    rules: names.FparRules = "paper"
+    """With `fpar`: how what the algorithm's description leaves open is resolved: by the text of the papers
+    (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores
+    in whole per cent, and the best port drawn among the running minima, counted from the
+    first port on); or as that program was meant to (`codes-mended`: the best port drawn
+    among the ports of least score)."""
     source_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    """With `q-adaptive`: how much worse than the best port the minimal port may be, as a share
-    of its own time, for the source router still to take it. Default: 0.2."""
+    """With `q-adaptive`: how much worse than the best port the minimal port may be, as a share of its own time,
+    for the source router still to take it. Default: 0.2."""
     intermediate_threshold: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    """The same in the first router of an intermediate group. Default: 0.35."""
+    """With `q-adaptive`: the same as `source_threshold` in the first router of an intermediate group. Default:
+    0.35."""
     rate_down: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
     """With `q-adaptive`: learning rate towards shorter times. Default: 0.2."""
     rate_up: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)] | None = None
@@ -145,50 +186,21 @@ class Routing(Table):
     exploration: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
     """With `q-adaptive`: probability that a decision takes a random port. Default: 0.001."""
     hop_time: names.HopTime | None = None
-    """With `q-adaptive`: up to what moment the learned time of a hop counts: the arrival of the
-    packet's head (`head`) or of its tail (`tail`). Default: `tail`, as its authors count it,
-    whose packets are one flit."""
-    weights: Annotated[Annotated[Literal["hops"], Tag(tag('"hops"'))] | Annotated[Annotated[list[Count], Field(min_length=2, max_length=2)], Tag(tag("a list of two weights"))], by_form({'"hops"': is_text, "a list of two weights": is_list})] = "hops"
-    """How an adaptive algorithm weights queues: each by the length of its route (`hops`), or
-    by given weights of minimal and of non-minimal routes, such as `[1, 2]`."""
-    queue: names.Queue | None = None
-    """With `ugal-l`: which queue stands for a route: that of its first port (`port`), that of its
-    virtual channel at this port (`channel`), or that of the channel if the detour begins with a
-    port with which minimal routes may begin too, else that of the port (`hybrid`). Default:
-    `hybrid` over `groups` whose routers are one hop from each global link, if no threshold is
-    given; else `port`."""
-    detours_in_group: bool | None = None
-    """Whether traffic inside a group may go by way of a random router of the group, with an
-    adaptive algorithm or `tago`. Default: false, such traffic is always minimal."""
+    """With `q-adaptive`: up to what moment the learned time of a hop counts: the arrival of the packet's head
+    (`head`) or of its tail (`tail`). Default: `tail`, as its authors count it, whose packets
+    are one flit."""
     tables: TablesFile | None = None
-    """With `forwarding-tables`: the file of the tables, relative to the scenario, in Odonata's
-    format or one of OpenSM's; or a directory in which the tables have [one of the expected
+    """With `forwarding-tables`: the file of the tables, relative to the scenario, in Odonata's format or one of OpenSM's;
+    or a directory in which the tables have [one of the expected
     names](forwarding-tables.md#files)."""
     subnet: FileName | None = None
-    """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`,
-    which says to which ports GUIDs and LIDs belong. Default: the one in the directory of
-    `tables`; with `family = "ibnetdiscover"` the network's own file."""
+    """With `forwarding-tables`: output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, which says to which ports
+    GUIDs and LIDs belong. Default: the one in the directory of `tables`; with
+    `family = "ibnetdiscover"` the network's own file."""
     service_levels: FileName | None = None
-    """With `forwarding-tables`: a file of the virtual channel for each source and destination,
-    in Odonata's format or the output of `saquery PR`. Default: the one in the directory of
-    `tables`; if there is none, all virtual channels are 0."""
-    virtual_channels: Annotated[int, Field(ge=1, le=64)] | None = None
-    """Virtual channels per link. With more than the algorithm needs, packets
-    [spread over them](packet-model.md#more-virtual-channels); not with `dfsssp` and
-    `forwarding-tables`. With fewer, channels are merged, and packets may then wait for each
-    other forever; `odonata verify` shows whether they can. Default: as many as the algorithm
-    needs."""
-    rules: names.FparRules = "paper"
-    """How `fpar` resolves what its description leaves open: by the text of the papers
-    (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores
-    in whole per cent, and the best port drawn among the running minima, counted from the
-    first port on); or as that program was meant to (`codes-mended`: the best port drawn
-    among the ports of least score). `choice` has no effect with `codes` and `codes-mended`."""
-    per: names.Per = "packet"
-    """Whether a router decides for each packet by itself, or only for the first packet of a
-    message, which the message's other packets follow: then a message has one path and its
-    packets keep their order (in-order adaptive routing, as on InfiniBand). Not with
-    `q-adaptive`."""
+    """With `forwarding-tables`: a file of the virtual channel for each source and destination, in Odonata's format or the
+    output of `saquery PR`. Default: the one in the directory of `tables`; if there is none,
+    all virtual channels are 0."""
 
 
 class Simulation(Table):

@@ -129,30 +129,6 @@ ROUTING: abc.Mapping[str, str] = {
     "tago": "Over the circuits that join two groups directly, through other groups only if there are none; needs all-to-all groups.",
 }
 
-#: Keys that mean something with each, besides those that all have.
-ROUTING_OPTIONS: abc.Mapping[str, tuple[str, ...]] = {
-    "minimal": ("paths",),
-    "valiant": ("via", "paths"),
-    "ugal-l": ("via", "paths", "candidates", "threshold", "weights", "queue", "detours_in_group"),
-    "ugal-g": ("via", "paths", "candidates", "threshold", "weights", "detours_in_group"),
-    "par": ("via", "candidates", "threshold", "weights", "detours_in_group"),
-    "fpar": ("threshold", "rules"),
-    "q-adaptive": (
-        "source_threshold", "intermediate_threshold", "rate_down", "rate_up", "exploration",
-        "hop_time",
-    ),
-    "shortest-path": (),
-    "up-down": (),
-    "steered": ("threshold",),
-    "dimension-order": (),
-    "dimwar": ("threshold",),
-    "dal": ("threshold",),
-    "minimal-adaptive": (),
-    "dfsssp": (),
-    "forwarding-tables": ("tables", "subnet", "service_levels"),
-    "tago": ("detours_in_group",),
-}
-
 MinimalLinks = Literal["all", "shortest"]
 MINIMAL_LINKS: abc.Mapping[str, str] = {
     "all": "Every one of them.",

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import (
+    BaseModel,
     Field,
     PrivateAttr,
     ValidationError,
@@ -236,6 +237,10 @@ class Scenario(Table):
             used = self.network.link_classes()
             network = data["network"]
             network["links"] = {k: v for k, v in network["links"].items() if k in used}
+            if isinstance(self.network.routing, BaseModel):
+                # The table has the keys of all algorithms, and each takes only its own.
+                given = self.network.routing.model_fields_set
+                network["routing"] = {k: v for k, v in network["routing"].items() if k in given}
         return data
 
     def without_defaults(self) -> dict[str, Any]:
@@ -338,7 +343,7 @@ class Scenario(Table):
         all.
 
         Raises:
-            ScenarioError: If there is no network.
+            ScenarioError: If there is no network, or a key that means nothing beside others.
         """
         if self.network is None:
             message = (
@@ -354,7 +359,10 @@ class Scenario(Table):
             data.pop(key, None)
         check_phases(self.job, directory)
         data["job"] = [with_plug_ins(job) for job in data.get("job", [])]
-        form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))
+        try:
+            form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))
+        except _engine.SpecError as error:
+            raise self.error([Problem(*error.args)]) from None
         return form
 
     def schedule_form(self) -> dict[str, Any]:

@@ -128,7 +128,7 @@ NOISE = 'message = "1 kB", load = 0.1'
         ('"dragonfly"\np = 2\na = 4\nh = 2', '"fat-tree"\nradix = 8\ndown = [4, 4]'),
         ('"dragonfly"\np = 2\na = 4\nh = 2', '"codes"\nmodel = "dragonfly_plus"'),
         ('"par"', '"parr"'),
-        ('"par"', '{ algorithm = "par", threshold = 0.5, weights = [1] }'),
+        ('"par"', '{ algorithm = "par", threshold = true, weights = [1] }'),
         ('"par"', '{ threshold = "2 KiB", rate_up = 0.0, virtual_channels = 65 }'),
         ('"50 ns"', "50"),
         ('"50 ns"', '"2 h"'),

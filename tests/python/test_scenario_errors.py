@@ -365,7 +365,29 @@ def job(**keys: object) -> dict[str, object]:
         (
             dragonfly(routing={"algorithm": "par", "threshold": 0.5}),
             "network.routing.threshold",
-            ["found a number", '"par"'],
+            ["found 0.5 without a unit", "B"],
+        ),
+        (
+            # Whatever its value: "paper" is what `fpar` has by default.
+            dragonfly(routing={"algorithm": "par", "rules": "paper"}),
+            "network.routing.rules",
+            ["par routing has no such option", "for fpar:", "candidates, threshold"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "shortest-path", "minimal_links": "all"}),
+            "network.routing.minimal_links",
+            ["shortest-path routing has no such option", "ugal-g, par and tago", "choice"],
+        ),
+        (
+            dragonfly(
+                routing={
+                    "algorithm": "minimal",
+                    "paths": "shortest-path",
+                    "minimal_links": "shortest",
+                }
+            ),
+            "network.routing.minimal_links",
+            ['"shortest"', "only routes over `paths`"],
         ),
         (
             dragonfly(routing={"algorithm": "minimal", "exploration": 0.5}),
@@ -375,7 +397,7 @@ def job(**keys: object) -> dict[str, object]:
         (
             dragonfly(routing={"algorithm": "q-adaptive", "per": "message"}),
             "network.routing.per",
-            ['found "message"', "learns from every packet"],
+            ["q-adaptive routing has no such option", "for minimal,"],
         ),
         (
             {**dragonfly(), "simulation": {"settle": "1 us"}},

@@ -554,7 +554,7 @@ macro_rules! table {
                 $(#[doc = $field_text:literal])+
                 $(#[serde($($serde:tt)+)])?
                 $field:ident: $type:ty = $default:expr $(=> $notes:expr)?,
-            )+
+            )*
         }
         $(refuse $key:literal $(as $found:literal)? when $tests:expr => $allowed:literal;)*
     ) => {
@@ -565,12 +565,12 @@ macro_rules! table {
                 $(#[doc = $field_text])+
                 $(#[serde($($serde)+)])?
                 pub $field: $type,
-            )+
+            )*
         }
 
         impl Default for $name {
             fn default() -> Self {
-                Self { $($field: $default),+ }
+                Self { $($field: $default),* }
             }
         }
 
@@ -582,18 +582,18 @@ macro_rules! table {
                     $(
                         #[serde(default, deserialize_with = "odonata_declare::table::given")]
                         $field: Option<$type>,
-                    )+
+                    )*
                 }
-                let given = Given::deserialize(deserializer)?;
-                let default = Self::default();
+                let _given = Given::deserialize(deserializer)?;
+                let _default = Self::default();
                 Ok(Self {
-                    $($field: match given.$field {
+                    $($field: match _given.$field {
                         Some(value) => value,
                         None if Self::notes(stringify!($field)).needed => {
                             return Err(serde::de::Error::missing_field(stringify!($field)));
                         }
-                        None => default.$field,
-                    },)+
+                        None => _default.$field,
+                    },)*
                 })
             }
         }
@@ -604,7 +604,7 @@ macro_rules! table {
                 #[allow(unused_imports)]
                 use $crate::table::{Notes, OrNumber, Word};
                 match field {
-                    $($(stringify!($field) => $notes,)?)+
+                    $($(stringify!($field) => $notes,)?)*
                     _ => Notes::NONE,
                 }
             }
@@ -613,7 +613,8 @@ macro_rules! table {
             pub fn declaration() -> $crate::table::TableDeclaration {
                 #[allow(unused_imports)]
                 use $crate::table::{Rule, TableDeclaration, Test, is_later, keys, lines};
-                let default = Self::default();
+                let _default = Self::default();
+                #[allow(unused_mut)]
                 let (mut all, mut always) = (Vec::new(), Vec::new());
                 $({
                     let notes = Self::notes(stringify!($field));
@@ -623,14 +624,14 @@ macro_rules! table {
                             stringify!($field),
                             concat!($($field_text, "\n"),+),
                             serde,
-                            &default.$field,
+                            &_default.$field,
                             notes,
                         ));
                     }
                     if notes.flat && !is_later(serde) {
                         always.push(stringify!($field));
                     }
-                })+
+                })*
                 TableDeclaration {
                     name: stringify!($name),
                     text: lines(concat!($($text, "\n"),+)),

@@ -255,10 +255,10 @@ pub fn bench_scenario(options: &BenchOptions) -> Result<Scenario, SpecError> {
         kind: None,
     };
     let mut network = Network::new((machine.network)());
-    if let Some(algorithm) = options.routing {
-        network.routing.algorithm = algorithm;
-    }
-    network.routing.choice = options.choice;
+    let algorithm = (options.routing).unwrap_or_else(|| network.routing.algorithm());
+    let routing = serde_json::json!({"algorithm": algorithm, "choice": options.choice});
+    network.routing = serde_json::from_value(routing)
+        .map_err(|error| SpecError::new("network.routing.choice", error.to_string()))?;
     network.router = Router {
         delay_ps: 40_000,
         flit_bytes: FLIT,
@@ -309,7 +309,7 @@ pub fn bench(options: &BenchOptions, observer: &mut dyn Observer) -> Result<Benc
         nodes: run.topology.nodes(),
         routers: run.topology.routers(),
         ports: run.topology.ports(),
-        routing: scenario.network.routing.algorithm.name().to_owned(),
+        routing: scenario.network.routing.algorithm().name().to_owned(),
         load: options.load,
         threads: options.threads,
         simulated_ps: outcome.end.0,

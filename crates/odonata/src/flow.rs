@@ -6,7 +6,7 @@ use odonata_run::{EngineConfig, JobPlan, Measurement, Observer, Outcome};
 use odonata_units::{Bandwidth, Picoseconds};
 
 use crate::error::{Error, SpecError};
-use crate::routing::{Usual, routing_spec};
+use crate::routing::{routing_spec, usual_of_flows};
 use crate::run::simulation_error;
 use crate::spec::{Engine, Scenario};
 
@@ -91,11 +91,7 @@ pub(crate) fn simulate(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Error> {
     let network = &scenario.network;
-    let routing = routing_spec(
-        &network.routing,
-        network.router.delay_ps,
-        Usual::of_flows(&network.topology, topology),
-    )?;
+    let routing = routing_spec(&network.routing, &usual_of_flows(network, topology))?;
     let config = FlowConfig {
         packet: config.packet,
         paths: scenario.simulation.paths.unwrap_or(DEFAULT_PATHS),

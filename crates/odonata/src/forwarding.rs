@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use odonata_network::Topology;
 use odonata_network::routing::{
-    AnyRouting, Forwarded, ForwardingTables, RoutingError, read_channels, read_tables,
+    AnyRouting, Forwarded, ForwardingKeys, ForwardingTables, RoutingError, read_channels,
+    read_tables,
 };
 
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
-use crate::spec::{Family, Routing, Scenario};
+use crate::spec::{Family, Scenario};
 use crate::subnet::read_subnet;
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
@@ -41,7 +42,7 @@ fn first_of(directory: &Path, names: &[&str]) -> Option<PathBuf> {
     paths.find(|path| path.is_file())
 }
 
-fn files(routing: &Routing) -> Result<Files, SpecError> {
+fn files(routing: &ForwardingKeys) -> Result<Files, SpecError> {
     let key = "network.routing.tables";
     let Some(tables) = &routing.tables else {
         let allowed = "a file or a directory, as algorithm = \"forwarding-tables\"";
@@ -75,17 +76,21 @@ fn files(routing: &Routing) -> Result<Files, SpecError> {
 /// # Errors
 /// If a file cannot be read or is wrong, if the subnet is not what the network is wired like, or
 /// if packets would not arrive. The error's path names the key.
-pub(crate) fn build(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
+pub(crate) fn build(
+    scenario: &Scenario,
+    keys: &ForwardingKeys,
+    topology: &Topology,
+) -> Result<AnyRouting, SpecError> {
     let routing = &scenario.network.routing;
     if topology.has_one_way_links() {
-        let algorithm = routing.algorithm.name();
+        let algorithm = routing.algorithm().name();
         let error = RoutingError::OneWay { algorithm };
         return Err(SpecError::new(
             "network.routing.algorithm",
             error.to_string(),
         ));
     }
-    let files = files(routing)?;
+    let files = files(keys)?;
     let subnet = match (&files.subnet, &scenario.network.topology) {
         (Some(file), Family::Ibnetdiscover(network)) => {
             Some(network.nodes_of(read_subnet(file, "network.routing.subnet")?))

@@ -25,7 +25,7 @@ impl Run {
             "title": scenario.title,
             "seed": scenario.seed,
             "network": topology.title,
-            "routing": scenario.network.routing.algorithm.name(),
+            "routing": scenario.network.routing.algorithm().name(),
             "virtual_channels": run.virtual_channels,
             "nodes": topology.nodes(),
             "routers": topology.routers(),

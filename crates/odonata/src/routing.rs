@@ -1,135 +1,51 @@
 //! From the scenario's `[network.routing]` to a routing algorithm.
 
-use odonata_declare::Named;
-use odonata_network::routing::grouped::GroupedRoutes;
-use odonata_network::routing::{
-    AdaptiveOptions, AlgorithmName, AlgorithmOptions, AnyRouting, HopTime, Lanes, Paths,
-    QAdaptiveOptions, Queue, RoutingError, RoutingSpec, Via, Weighting,
-};
+use odonata_network::routing::{AnyRouting, Keys, Lanes, Paths, RoutingError, RoutingSpec, Usual};
 use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
-use crate::spec::{self, Decisions, Family, Scenario, SwitchingName};
+use crate::spec::{self, Network, Scenario, SwitchingName};
 use crate::topology::classes::default_buffer;
 
-/// Threshold of FPAR where a scenario gives none: half of what channel 0 may hold at the
-/// other end of a link waits here, when all of that is full. Packets on their way out
-/// use one of the two channels, so that at 0.5 (Kang et al. 2019, section 3.1.2) every
-/// path with a full channel counts as congested, and they leave minimal paths that
-/// still move.
-const DEFAULT_SHARE: f64 = 0.75;
-
-/// What a network's routing is where a scenario does not say.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Usual {
-    /// Advantage of minimal routes, in bytes.
-    pub threshold_bytes: u64,
-    /// The queue that stands for a route, where no threshold is given.
-    pub queue: Queue,
-    /// What minimal routes are.
-    pub paths: Paths,
-    /// Bytes of a packet, and those that come with its head.
-    pub packet_bytes: u64,
-    pub flit_bytes: u64,
-}
-
-impl Usual {
-    /// The defaults of flows and of the bundles of a schedule's jobs, which have no queues that
-    /// come and go: no threshold.
-    pub fn of_flows(family: &Family, topology: &Topology) -> Self {
-        Self {
-            threshold_bytes: 0,
-            queue: Queue::Port,
-            paths: usual_paths(family, topology),
-            packet_bytes: 0,
-            flit_bytes: 0,
-        }
-    }
-}
-
-/// The paths of the family; over groups on other networks, if there is more than one group.
-fn usual_paths(family: &Family, topology: &Topology) -> Paths {
+/// What holds for flows and for the bundles of a schedule's jobs, which have no queues that come and
+/// go: no thresholds.
+pub(crate) fn usual_of_flows<'a>(network: &Network, topology: &'a Topology) -> Usual<'a> {
     let by_groups = if topology.groups > 1 {
         Paths::Groups
     } else {
         Paths::ShortestPath
     };
-    family.usual_paths().unwrap_or(by_groups)
+    Usual {
+        paths: network.topology.usual_paths().unwrap_or(by_groups),
+        delay_ps: network.router.delay_ps,
+        ..Usual::new(topology)
+    }
 }
 
-/// Builds the routing algorithm of a scenario for its network.
-///
-/// # Errors
-/// If the algorithm does not fit the network, or an option the algorithm.
-pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
+/// What holds for packets.
+fn usual_of_packets<'a>(scenario: &Scenario, topology: &'a Topology) -> Usual<'a> {
     let network = &scenario.network;
-    let (threshold_bytes, queue) = default_threshold(scenario, topology);
     let packet_bytes = scenario.simulation.packet_bytes;
-    let usual = Usual {
-        threshold_bytes,
-        queue,
-        paths: usual_paths(&network.topology, topology),
+    Usual {
+        buffers: Some(buffers(scenario, topology)),
         packet_bytes,
         flit_bytes: match network.router.switching {
             SwitchingName::CutThrough => network.router.flit_bytes.min(packet_bytes),
             SwitchingName::StoreAndForward => packet_bytes,
         },
-    };
-    let spec = routing_spec(&network.routing, network.router.delay_ps, usual)?;
-    let routing = match network.routing.algorithm {
-        AlgorithmName::ForwardingTables => crate::forwarding::build(scenario, topology)?,
-        _ => AnyRouting::new(topology, &spec).map_err(|error| unfit(&error, network))?,
-    };
-    let algorithm = network.routing.algorithm;
-    if lanes(scenario, &routing).are_several() && !algorithm.spreads_packets() {
-        let most = routing.virtual_channels();
-        let name = algorithm.name();
-        return Err(SpecError::value(
-            "network.routing.virtual_channels",
-            lanes(scenario, &routing).count(),
-            format!(
-                "at most {most} here: with {name} the virtual channel follows from a packet's source \
-                 and destination, and no packet would take more"
-            ),
-        ));
+        ..usual_of_flows(network, topology)
     }
-    Ok(routing)
 }
 
-/// The virtual channels of links, as many as a scenario asks for, among those of its routing.
-pub(crate) fn lanes(scenario: &Scenario, routing: &AnyRouting) -> Lanes {
-    let asked = scenario.network.routing.virtual_channels;
-    Lanes::new(routing.virtual_channels(), asked)
-}
-
-/// Advantage of minimal routes, in bytes, where a scenario gives none, and the queue that is
-/// compared with it.
-///
-/// A queue that the buffer at the other end of a link holds is no congestion: it
-/// comes and goes with every burst. Of a link class, that is `B`: the
-/// [`default_buffer`] of one virtual channel, or what the scenario gives if that is
-/// less.
-///
-/// - `ugal-l` and `ugal-g`, which decide once per packet, and `dimwar` and `dal`, once per
-///   dimension: the largest `B` of the links between routers.
-/// - `ugal-l` over groups, where queues of channels are compared, which is where each router is
-///   one hop from all global links of its group, or where a scenario says so:
-///   `max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, see `par`. On a channel that leads to
-///   congestion lies more than the buffer at its other end holds.
-/// - `steered`: `B` less three packets, the largest of the links between routers: what such a link
-///   carries during one round trip of credits, and the packet that is being sent. A link that is in
-///   use shows as much though nothing waits for it, as what is sent counts until it is credited.
-/// - `par`: `ℓ · max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, where `ℓ` is the most
-///   hops by which a packet leaves its group. A queue counts as often as the minimal
-///   route has hops from there, up to `2·ℓ + 1` before a local link and `ℓ + 1` before
-///   a global one; and the packet is compared with newly drawn detours at each of
-///   the `ℓ` routers after its first.
-fn default_threshold(scenario: &Scenario, topology: &Topology) -> (u64, Queue) {
+/// What the buffers of the local and of the global links between routers hold, per virtual channel:
+/// the [`default_buffer`] of a link class, or what the scenario gives if that is less; the largest
+/// of each kind.
+fn buffers(scenario: &Scenario, topology: &Topology) -> [u64; 2] {
     let mut used = vec![false; topology.link_classes.len()];
     for (port, class) in topology.class_of_port.iter().enumerate() {
         used[class.index()] |= matches!(topology.peer[port], Peer::Port(_));
     }
-    let (mut local, mut global) = (0, 0);
+    let [mut local, mut global] = [0, 0];
     for (class, _) in topology.link_classes.iter().zip(used).filter(|c| c.1) {
         let usual = default_buffer(
             class.bandwidth.bytes_per_second(),
@@ -143,192 +59,58 @@ fn default_threshold(scenario: &Scenario, topology: &Topology) -> (u64, Queue) {
         };
         *largest = usual.min(class.buffer.0).max(*largest);
     }
-    let buffer = local.max(global);
-    // What a channel of the buffers may hold, weighted by the hops of the minimal route; and the
-    // hops to leave a group.
-    let weighted = || {
-        let hops = u64::from(GroupedRoutes::new(topology).ok()?.hops_to_global_link());
-        let before_local = local.saturating_mul(2 * hops + 1);
-        let before_global = global.saturating_mul(hops + 1);
-        Some((before_local.max(before_global), hops))
-    };
-    let routing = &scenario.network.routing;
-    let threshold = match routing.algorithm {
-        AlgorithmName::UgalLocal => {
-            let paths = usual_paths(&scenario.network.topology, topology);
-            let over_groups = routing.paths.unwrap_or(paths) == Paths::Groups;
-            let weighted = over_groups.then(weighted).flatten();
-            let queue = match (routing.queue, weighted) {
-                (Some(queue), _) => queue,
-                (None, Some((_, 0 | 1))) => Queue::Hybrid,
-                (None, _) => Queue::Port,
-            };
-            let threshold = match (queue, weighted) {
-                (Queue::Channel | Queue::Hybrid, Some((weighted, _))) => weighted,
-                _ => buffer,
-            };
-            return (threshold, queue);
-        }
-        // A network without groups is refused where the algorithm is built.
-        AlgorithmName::Par => weighted().map_or(buffer, |(weighted, hops)| {
-            weighted.saturating_mul(hops.max(1))
-        }),
-        AlgorithmName::Steered => buffer.saturating_sub(3 * scenario.simulation.packet_bytes),
-        _ => buffer,
-    };
-    (threshold, Queue::Port)
+    [local, global]
 }
 
-/// The network room's form of the routing table; `usual` is what holds where none is given.
+/// The network room's form of a routing table.
 pub(crate) fn routing_spec(
-    spec: &spec::Routing,
-    delay_ps: u64,
-    usual: Usual,
+    routing: &spec::Routing,
+    usual: &Usual<'_>,
 ) -> Result<RoutingSpec, SpecError> {
-    check_options(spec)?;
-    let paths = match spec.paths {
-        Some(paths) => paths,
-        None if spec.algorithm.has_option("paths") => usual.paths,
-        None => Paths::Groups,
-    };
-    let via = match spec.via {
-        Some(via) => via,
-        None if paths == Paths::Groups => Via::Group,
-        None => Via::Router,
-    };
-    let threshold = spec.threshold_bytes.unwrap_or(usual.threshold_bytes);
-    let threshold_bytes = i64::try_from(threshold).map_err(|_| {
-        let allowed = "less than 2^63 B";
-        SpecError::value("network.routing.threshold", threshold, allowed)
-    })?;
-    let adaptive = AdaptiveOptions {
-        via,
-        candidates: spec.candidates.unwrap_or(1),
-        threshold_bytes,
-        weighting: match spec.weights {
-            spec::Weights::Hops(_) => Weighting::Hops,
-            spec::Weights::Fixed([minimal, non_minimal]) => Weighting::Fixed {
-                minimal,
-                non_minimal,
-            },
-        },
-        detours_in_group: spec.detours_in_group.unwrap_or(false),
-        queue: match (spec.queue, spec.threshold_bytes) {
-            (Some(queue), _) => queue,
-            (None, None) => usual.queue,
-            (None, Some(_)) => Queue::Port,
-        },
-    };
-    let packet_bytes = match spec.hop_time.unwrap_or_default() {
-        HopTime::Head => 0,
-        HopTime::Tail => usual.packet_bytes,
-    };
-    let flit_bytes = usual.flit_bytes;
-    let usual = QAdaptiveOptions::default();
-    let learning = QAdaptiveOptions {
-        source_threshold: spec.source_threshold.unwrap_or(usual.source_threshold),
-        intermediate_threshold: (spec.intermediate_threshold)
-            .unwrap_or(usual.intermediate_threshold),
-        rate_down: spec.rate_down.unwrap_or(usual.rate_down),
-        rate_up: spec.rate_up.unwrap_or(usual.rate_up),
-        exploration: spec.exploration.unwrap_or(usual.exploration),
-        delay_ps,
-        packet_bytes,
-        flit_bytes,
-    };
-    let options = AlgorithmOptions {
-        adaptive,
-        threshold_share: spec.threshold_share.unwrap_or(DEFAULT_SHARE),
-        rules: spec.rules,
-        learning,
-    };
+    let spec = routing.keys.spec(usual);
     Ok(RoutingSpec {
-        algorithm: spec.algorithm.with_options(&options),
-        links: spec.minimal_links,
-        choice: spec.choice,
-        paths,
-        virtual_channels: spec.virtual_channels,
+        virtual_channels: routing.virtual_channels,
+        ..spec.map_err(|error| routing_error(&error))?
     })
 }
 
-/// Refuses options that the algorithm does not have, rather than ignoring them.
-fn check_options(spec: &spec::Routing) -> Result<(), SpecError> {
-    let algorithm = spec.algorithm;
-    let by_share = algorithm == AlgorithmName::Fpar;
-    let refused = |key: &str, found: &str, allowed: String| {
-        Err(SpecError::value(
-            format!("network.routing.{key}"),
-            found,
-            allowed,
-        ))
+/// Builds the routing algorithm of a scenario for its network.
+///
+/// # Errors
+/// If the algorithm does not fit the network, or an option the algorithm.
+pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
+    let routing = &scenario.network.routing;
+    let spec = routing_spec(routing, &usual_of_packets(scenario, topology))?;
+    let built = match &routing.keys {
+        Keys::ForwardingTables(keys) => crate::forwarding::build(scenario, keys, topology)?,
+        _ => AnyRouting::new(topology, &spec).map_err(|error| unfit(&error, &scenario.network))?,
     };
-    if by_share && spec.threshold_bytes.is_some() {
-        let allowed = "a number from 0 to 1, the share of a port's queue, as algorithm = \"fpar\"";
-        return refused("threshold", "a size", allowed.into());
-    }
-    if algorithm.has_option("threshold") && !by_share && spec.threshold_share.is_some() {
+    let algorithm = routing.algorithm();
+    if lanes(scenario, &built).are_several() && algorithm.goes_by_source_and_destination() {
+        let most = built.virtual_channels();
         let name = algorithm.name();
-        let allowed = format!("a size, such as \"1 KiB\", as algorithm = \"{name}\"");
-        return refused("threshold", "a number", allowed);
-    }
-    if algorithm == AlgorithmName::QAdaptive && spec.per == Decisions::PerMessage {
-        let allowed = "\"packet\" with algorithm = \"q-adaptive\", which learns from every packet";
-        return refused("per", "\"message\"", allowed.into());
-    }
-    if algorithm == AlgorithmName::MinimalAdaptive && spec.per == Decisions::PerMessage {
-        let allowed = "\"packet\" with algorithm = \"minimal-adaptive\", which asks for room for every packet";
-        return refused("per", "\"message\"", allowed.into());
-    }
-    let threshold = spec.threshold_bytes.is_some() || spec.threshold_share.is_some();
-    let given = [
-        ("via", spec.via.is_some()),
-        ("paths", spec.paths.is_some()),
-        ("candidates", spec.candidates.is_some()),
-        ("threshold", threshold),
-        ("weights", matches!(spec.weights, spec::Weights::Fixed(_))),
-        ("queue", spec.queue.is_some()),
-        ("hop_time", spec.hop_time.is_some()),
-        ("rules", spec.rules != spec::FparRules::Paper),
-        ("source_threshold", spec.source_threshold.is_some()),
-        (
-            "intermediate_threshold",
-            spec.intermediate_threshold.is_some(),
-        ),
-        ("rate_down", spec.rate_down.is_some()),
-        ("rate_up", spec.rate_up.is_some()),
-        ("exploration", spec.exploration.is_some()),
-        ("detours_in_group", spec.detours_in_group.is_some()),
-        ("tables", spec.tables.is_some()),
-        ("subnet", spec.subnet.is_some()),
-        ("service_levels", spec.service_levels.is_some()),
-    ];
-    let unknown = |(key, given): &(&str, bool)| *given && !algorithm.has_option(key);
-    match given.iter().find(|key| unknown(key)) {
-        None => Ok(()),
-        Some((key, _)) => Err(SpecError::new(
-            format!("network.routing.{key}"),
+        return Err(SpecError::value(
+            "network.routing.virtual_channels",
+            lanes(scenario, &built).count(),
             format!(
-                "{} routing has no such option, which is for {}: remove it",
-                algorithm.name(),
-                listed(&AlgorithmName::with_option(key)),
+                "at most {most} here: with {name} the virtual channel follows from a packet's source \
+                 and destination, and no packet would take more"
             ),
-        )),
+        ));
     }
+    Ok(built)
 }
 
-/// Names as in a sentence: `a, b and c`.
-fn listed(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
+/// The virtual channels of links, as many as a scenario asks for, among those of its routing.
+pub(crate) fn lanes(scenario: &Scenario, routing: &AnyRouting) -> Lanes {
+    let asked = scenario.network.routing.virtual_channels;
+    Lanes::new(routing.virtual_channels(), asked)
 }
 
 /// An algorithm that does not fit the network, with the one that does.
-fn unfit(error: &RoutingError, network: &spec::Network) -> SpecError {
+fn unfit(error: &RoutingError, network: &Network) -> SpecError {
     let (mut found, usual) = (routing_error(error), network.topology.usual_routing());
-    if found.path == "network.routing.algorithm" && network.routing.algorithm != usual {
+    if found.path == "network.routing.algorithm" && network.routing.algorithm() != usual {
         let (family, usual) = (network.topology.name(), usual.name());
         found.message +=
             &format!(". By default a network of family \"{family}\" has routing = \"{usual}\"");
@@ -348,6 +130,8 @@ pub(crate) fn routing_error(error: &RoutingError) -> SpecError {
 
 #[cfg(test)]
 mod tests {
+    use odonata_network::routing::{AdaptiveOptions, Algorithm, AlgorithmName, Queue};
+
     use super::*;
     use crate::build_topology;
     use crate::spec::{Dragonfly, Family, Link, Network};
@@ -380,19 +164,34 @@ mod tests {
         }
     }
 
-    fn threshold(mut scenario: Scenario, algorithm: AlgorithmName) -> u64 {
-        scenario.network.routing.algorithm = algorithm;
-        let topology = build_topology(&scenario).unwrap();
-        default_threshold(&scenario, &topology).0
+    /// What a scenario's table of an algorithm, with its keys in JSON, makes of the network.
+    fn options(scenario: &Scenario, routing: &str) -> AdaptiveOptions {
+        let topology = build_topology(scenario).unwrap();
+        let routing = serde_json::from_str(routing).unwrap();
+        let usual = usual_of_packets(scenario, &topology);
+        match routing_spec(&routing, &usual).unwrap().algorithm {
+            Algorithm::UgalLocal(options)
+            | Algorithm::UgalGlobal(options)
+            | Algorithm::Par(options) => options,
+            Algorithm::Steered { threshold_bytes } => AdaptiveOptions {
+                threshold_bytes,
+                ..AdaptiveOptions::default()
+            },
+            other => panic!("{other:?}"),
+        }
     }
 
-    /// The threshold and queue of UGAL-L where a scenario gives this queue.
-    fn by_queues(scenario: &Scenario, queue: Option<Queue>) -> (u64, Queue) {
-        let mut scenario = scenario.clone();
-        scenario.network.routing.algorithm = AlgorithmName::UgalLocal;
-        scenario.network.routing.queue = queue;
-        let topology = build_topology(&scenario).unwrap();
-        default_threshold(&scenario, &topology)
+    fn threshold(scenario: Scenario, algorithm: AlgorithmName) -> i64 {
+        let table = format!(r#"{{"algorithm": "{}"}}"#, algorithm.name());
+        options(&scenario, &table).threshold_bytes
+    }
+
+    /// UGAL-L where a scenario gives this queue.
+    fn by_queues(scenario: &Scenario, queue: Option<Queue>) -> (i64, Queue) {
+        let queue = queue.map_or_else(|| "null".into(), |queue| format!("\"{}\"", queue.name()));
+        let table = format!(r#"{{"algorithm": "ugal-l", "queue": {queue}}}"#);
+        let options = options(scenario, &table);
+        (options.threshold_bytes, options.queue)
     }
 
     #[test]
@@ -459,9 +258,11 @@ mod tests {
         let ports = (global, Queue::Port);
         assert_eq!(by_queues(&one_hop, Some(Queue::Port)), ports);
         // No groups are left on the way.
-        let mut shortest = one_hop.clone();
-        shortest.network.routing.paths = Some(Paths::ShortestPath);
-        assert_eq!(by_queues(&shortest, None), ports);
+        let shortest = options(
+            &one_hop,
+            r#"{"algorithm": "ugal-l", "paths": "shortest-path"}"#,
+        );
+        assert_eq!((shortest.threshold_bytes, shortest.queue), ports);
         let mut grid = Dragonfly::new(1, 6, 1, 4);
         grid.group = crate::spec::GroupWiringName::Grid;
         (grid.rows, grid.columns) = (Some(2), Some(3));
@@ -474,53 +275,72 @@ mod tests {
     /// A threshold is given for what was compared when it was chosen.
     #[test]
     fn a_threshold_is_compared_with_the_queues_of_ports() {
-        let usual = Usual {
-            threshold_bytes: 7_000,
-            queue: Queue::Hybrid,
-            paths: Paths::Groups,
-            packet_bytes: 0,
-            flit_bytes: 0,
-        };
-        for (threshold, queue, expected) in [
-            (None, None, Queue::Hybrid),
-            (Some(0), None, Queue::Port),
-            (Some(0), Some(Queue::Channel), Queue::Channel),
-            (None, Some(Queue::Port), Queue::Port),
+        let one_hop = scenario(
+            Dragonfly::new(1, 4, 2, 9),
+            link(10_000, None),
+            link(100_000, None),
+        );
+        for (keys, expected) in [
+            ("", Queue::Hybrid),
+            (r#", "threshold_bytes": 0"#, Queue::Port),
+            (
+                r#", "threshold_bytes": 0, "queue": "channel""#,
+                Queue::Channel,
+            ),
+            (r#", "queue": "port""#, Queue::Port),
         ] {
-            let spec = spec::Routing {
-                algorithm: AlgorithmName::UgalLocal,
-                threshold_bytes: threshold,
-                queue,
-                ..spec::Routing::default()
-            };
-            let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
-            let odonata_network::routing::Algorithm::UgalLocal(options) = found else {
-                panic!("{found:?}");
-            };
-            assert_eq!(options.queue, expected);
+            let table = format!(r#"{{"algorithm": "ugal-l"{keys}}}"#);
+            assert_eq!(options(&one_hop, &table).queue, expected);
+        }
+        let given = options(&one_hop, r#"{"algorithm": "par", "threshold_bytes": 123}"#);
+        assert_eq!(given.threshold_bytes, 123);
+    }
+
+    #[test]
+    fn the_form_of_every_algorithm_has_the_keys_of_all() {
+        for &algorithm in AlgorithmName::ALL {
+            let routing = spec::Routing::from(algorithm);
+            let form = serde_json::to_value(&routing).unwrap();
+            for key in [
+                "via",
+                "candidates",
+                "threshold_bytes",
+                "threshold_share",
+                "rate_up",
+            ] {
+                assert_eq!(form.get(key), Some(&serde_json::Value::Null), "{key}");
+            }
+            assert_eq!(form["weights"], "hops");
+            assert!(form.get("rules").is_none() && form.get("per").is_none());
+            let again: spec::Routing = serde_json::from_value(form).unwrap();
+            assert_eq!(again, routing);
         }
     }
 
     #[test]
-    fn a_given_threshold_is_taken_as_it_is() {
-        for (given, expected) in [(None, 7_000), (Some(0), 0), (Some(123), 123)] {
-            let spec = spec::Routing {
-                algorithm: AlgorithmName::Par,
-                threshold_bytes: given,
-                ..spec::Routing::default()
-            };
-            let usual = Usual {
-                threshold_bytes: 7_000,
-                queue: Queue::Port,
-                paths: Paths::Groups,
-                packet_bytes: 0,
-                flit_bytes: 0,
-            };
-            let found = routing_spec(&spec, 0, usual).unwrap().algorithm;
-            let odonata_network::routing::Algorithm::Par(options) = found else {
-                panic!("{found:?}");
-            };
-            assert_eq!(options.threshold_bytes, expected);
+    fn keys_of_other_algorithms_are_refused_unless_they_say_nothing() {
+        let read = |text: &str| serde_json::from_str::<spec::Routing>(text);
+        assert!(read(r#"{"algorithm": "minimal", "candidates": null, "weights": "hops"}"#).is_ok());
+        for (table, parts) in [
+            (
+                r#"{"algorithm": "par", "rules": "codes"}"#,
+                ["for fpar", "candidates"],
+            ),
+            (
+                r#"{"algorithm": "dal", "threshold_share": 0.5}"#,
+                ["dal routing has no", "threshold"],
+            ),
+            (
+                r#"{"algorithm": "dfsssp", "per": "message"}"#,
+                ["for minimal", "virtual_channels"],
+            ),
+            (
+                r#"{"algorithm": "tago", "turns": 1}"#,
+                ["unknown field", "turns"],
+            ),
+        ] {
+            let error = read(table).unwrap_err().to_string();
+            assert!(parts.iter().all(|part| error.contains(part)), "{error}");
         }
     }
 }

@@ -78,7 +78,7 @@ fn torus(folder: &Folder, rows: u32, columns: u32) -> Scenario {
         }),
         &["terminal", "local"],
     );
-    scenario.network.routing.algorithm = AlgorithmName::ShortestPath;
+    scenario.network.routing = AlgorithmName::ShortestPath.into();
     scenario
 }
 

@@ -265,8 +265,13 @@ mod _engine {
     fn engine_form(text: &str, directory: PathBuf) -> PyResult<String> {
         let refused = |error: String| PyValueError::new_err(error);
         let scenario = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
-        let form = odonata::engine_form(&scenario, &directory)
-            .map_err(|error| refused(error.to_string()))?;
+        let form = odonata::engine_form(&scenario, &directory).map_err(|mistakes| {
+            let first = mistakes.0.into_iter().next();
+            first.map_or_else(
+                || refused(String::new()),
+                |one| crate::errors::exception(one.into()),
+            )
+        })?;
         serde_json::to_string(&form).map_err(|error| refused(error.to_string()))
     }
 

@@ -4,14 +4,15 @@
 mod path;
 
 use odonata_declare::Named;
+use odonata_declare::table::{Declared, Kind};
 use serde::{Deserialize, Serialize};
 
 use super::channels::{DETOUR, FINAL, OUTWARD};
 use super::choice::{Choice, MinimalLinks};
 use super::grouped::{GlobalLink, GroupedRoutes, LocalLinks, Place};
 use super::legs::{Legs, Target};
-use super::nonminimal::Via;
-use super::{Hop, NONE, PacketRoute, RouterView, RoutingError};
+use super::nonminimal::{Via, ViaKeys};
+use super::{Hop, NONE, PacketRoute, Paths, RouterView, RoutingError};
 use path::Path;
 
 /// How the occupancies of a minimal and a non-minimal candidate are weighted
@@ -116,6 +117,98 @@ impl AdaptiveOptions {
     pub(super) fn prefers(&self, minimal: u64, other: u64) -> bool {
         i128::from(minimal) <= i128::from(other) + i128::from(self.threshold_bytes)
     }
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms that choose between minimal and non-minimal routes.
+    pub struct AdaptiveKeys {
+        /// The intermediate of a non-minimal route.
+        via: ViaKeys = ViaKeys::default() => Notes::FLAT,
+        /// Number of minimal and of non-minimal routes that are drawn and compared. Default: 1 of
+        /// each.
+        candidates: Option<u32> = None => Notes::COUNT,
+        /// Advantage of minimal routes: the minimal route is taken unless its weighted queue is
+        /// longer than that of the non-minimal route by more than this. By default it follows from
+        /// the links' buffers ([adaptive routing by default](adaptive-routing.md)); with
+        /// `engine = "flow"` and for the jobs of a schedule it is 0 B.
+        threshold_bytes: Option<u64> = None => Notes { called: Some("a size"), ..Notes::NONE },
+        /// How queues are weighted: each by the length of its route (`hops`), or by given weights of
+        /// minimal and of non-minimal routes, such as `[1, 2]`.
+        weights: Weights = Weights::default() => Notes { words: &[("hops", Word::Itself)], called: Some("a list of two weights"), fewest_entries: Some(2), most_entries: Some(2), ..Notes::COUNT },
+        /// Whether traffic inside a group may go by way of a random router of the group. Default:
+        /// false, such traffic is always minimal.
+        detours_in_group: Option<bool> = None,
+    }
+}
+
+impl AdaptiveKeys {
+    /// What they are over these paths; `usual` is the threshold, and the queue that is compared
+    /// with it, where none is given.
+    pub(super) fn options(
+        &self,
+        paths: Paths,
+        queue: Option<Queue>,
+        usual: (u64, Queue),
+    ) -> Result<AdaptiveOptions, RoutingError> {
+        Ok(AdaptiveOptions {
+            via: self.via.over(paths),
+            candidates: self.candidates.unwrap_or(1),
+            threshold_bytes: threshold(self.threshold_bytes, usual.0)?,
+            weighting: match self.weights {
+                Weights::Hops(_) => Weighting::Hops,
+                Weights::Fixed([minimal, non_minimal]) => Weighting::Fixed {
+                    minimal,
+                    non_minimal,
+                },
+            },
+            detours_in_group: self.detours_in_group.unwrap_or(false),
+            // A threshold is given for what was compared when it was chosen.
+            queue: queue.unwrap_or(match self.threshold_bytes {
+                None => usual.1,
+                Some(_) => Queue::Port,
+            }),
+        })
+    }
+}
+
+/// The threshold that is given, or the usual one.
+pub(super) fn threshold(given: Option<u64>, usual: u64) -> Result<i64, RoutingError> {
+    let threshold = given.unwrap_or(usual);
+    i64::try_from(threshold).map_err(|_| RoutingError::BadOption {
+        option: "threshold",
+        found: format!("{threshold} B"),
+        allowed: "less than 2^63 B",
+    })
+}
+
+/// How queues on minimal and non-minimal routes count when they are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Weights {
+    /// Each by the number of hops of its route: `"hops"`.
+    Hops(HopsWord),
+    /// By the weights of minimal and of non-minimal routes: `[1, 2]`.
+    Fixed([u32; 2]),
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Self::Hops(HopsWord::Hops)
+    }
+}
+
+impl Declared for Weights {
+    fn kind() -> Kind {
+        Kind::List(Box::new(Kind::Integer))
+    }
+}
+
+/// The word `"hops"`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HopsWord {
+    /// `"hops"`.
+    Hops,
 }
 
 /// A route that a packet could take from where it is.

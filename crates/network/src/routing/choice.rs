@@ -3,7 +3,7 @@
 use odonata_declare::Named;
 use serde::{Deserialize, Serialize};
 
-use super::RouterView;
+use super::{Paths, RouterView, RoutingError, RoutingSpec};
 
 /// Which of the global links that join two groups a route may leave through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
@@ -39,6 +39,49 @@ pub enum Choice {
     /// number `⌊j / d⌋` modulo their number, where `d` is 1, or in up-down routing as
     /// described there.
     ByDestination,
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms whose minimal routes go over the links between two groups.
+    pub struct GroupLinkKeys {
+        /// Which global links to the destination's group minimal routes use: all of them, or those
+        /// on a shortest path. Only over `groups`.
+        minimal_links: MinimalLinks = MinimalLinks::default(),
+        /// How one of several minimal links is chosen: at random, or by the shorter queue. `minimal`
+        /// over other `paths` than `groups` also takes `by-destination`, as `shortest-path` does.
+        choice: Choice = Choice::default(),
+    }
+}
+
+impl GroupLinkKeys {
+    /// `spec` with these links.
+    ///
+    /// # Errors
+    /// If its paths are none over groups, which alone have a choice of global links.
+    pub(super) fn on(&self, spec: RoutingSpec) -> Result<RoutingSpec, RoutingError> {
+        if spec.paths != Paths::Groups && self.minimal_links != MinimalLinks::All {
+            return Err(RoutingError::BadOption {
+                option: "minimal_links",
+                found: format!("\"{}\"", self.minimal_links.name()),
+                allowed: "only routes over `paths` = \"groups\" choose among global links: remove it",
+            });
+        }
+        Ok(RoutingSpec {
+            links: self.minimal_links,
+            choice: self.choice,
+            ..spec
+        })
+    }
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms that go by tables.
+    pub struct TabledKeys {
+        /// How one of several minimal links is chosen: at random, by the shorter queue, or
+        /// `by-destination`: the link that belongs to the destination node; in fat trees this is
+        /// D-mod-K (Zahavi 2010).
+        choice: Choice = Choice::default(),
+    }
 }
 
 /// The index in `0..count` with the least load; ties are broken uniformly with

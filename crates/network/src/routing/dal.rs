@@ -2,17 +2,36 @@
 
 use odonata_units::RouterId;
 
+use super::adaptive::threshold;
 use super::channels::channel_count;
 use super::choice::{Choice, Emptiest};
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
-use super::rows::{complete_rows, goes_aside};
+use super::rows::{AsideKeys, complete_rows, goes_aside};
 use super::tabled::Tabled;
-use super::{Hop, NONE, PacketRoute, RouterView, Routing};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, NONE, PacketRoute, RouterView, Routing, RoutingSpec, Usual,
+};
 use crate::topology::Topology;
 
 /// Most dimensions: a packet has a bit for each.
 const MOST_DIMENSIONS: usize = 31;
+
+odonata_declare::table! {
+    /// Keys of `dal`.
+    pub struct DalKeys {
+        /// The advantage of hops to the right place.
+        direct: AsideKeys = AsideKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for DalKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec::new(Algorithm::Dal {
+            threshold_bytes: threshold(self.direct.threshold_bytes, usual.buffer())?,
+        }))
+    }
+}
 
 /// Dimensionally adaptive, load-balanced routing, DAL (Ahn, Binkert, Davis, McLaren and Schreiber,
 /// "HyperX: topology, routing, and packaging of efficient large-scale networks", SC 2009, section

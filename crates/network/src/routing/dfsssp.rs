@@ -7,10 +7,24 @@ use odonata_units::{NodeId, RouterId};
 use super::channels::channel_count;
 use super::error::RoutingError;
 use super::forwarding::ForwardingTables;
+use super::{Algorithm, AlgorithmKeys, RoutingSpec, Usual};
 use crate::topology::{Peer, Topology};
 
 /// Most layers: virtual channels are numbered with eight bits.
 const MOST_LAYERS: u8 = 254;
+
+odonata_declare::table! {
+    /// Keys of `dfsssp`.
+    pub struct DfssspKeys {}
+}
+
+impl AlgorithmKeys for DfssspKeys {
+    const BY_SOURCE_AND_DESTINATION: bool = true;
+
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec::new(Algorithm::Dfsssp))
+    }
+}
 
 /// Forwarding tables of shortest paths whose load is balanced, on as many virtual channels as close
 /// no cycle: DFSSSP (Domke, Hoefler, Nagel, "Deadlock-Free Oblivious Routing for Arbitrary

@@ -1,14 +1,31 @@
 //! Dimension order on tori, meshes and HyperX.
 
-use super::Hop;
 use super::channels::channel_count;
-use super::choice::Choice;
+use super::choice::{Choice, TabledKeys};
 use super::error::RoutingError;
 use super::tabled::{Destinations, Index, Tabled};
+use super::{Algorithm, AlgorithmKeys, Hop, RoutingSpec, Usual};
 use crate::topology::{Dimension, Row, Topology};
 
 /// Most entries of the table of all routers, of 8 bytes each.
 const MOST_ENTRIES: u64 = 1 << 24;
+
+odonata_declare::table! {
+    /// Keys of `dimension-order`.
+    pub struct DimensionOrderKeys {
+        /// The link.
+        links: TabledKeys = TabledKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for DimensionOrderKeys {
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            choice: self.links.choice,
+            ..RoutingSpec::new(Algorithm::DimensionOrder)
+        })
+    }
+}
 
 impl Tabled {
     /// Dimension-order routing on a lattice: packets go along the first dimension to the right

@@ -2,18 +2,40 @@
 
 use odonata_units::RouterId;
 
+use super::adaptive::threshold;
 use super::channels::channel_count;
 use super::choice::Choice;
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
-use super::rows::{complete_rows, goes_aside};
+use super::rows::{AsideKeys, complete_rows, goes_aside};
 use super::tabled::Tabled;
-use super::{Hop, PacketRoute, RouterView, Routing};
+use super::{Algorithm, AlgorithmKeys, Hop, PacketRoute, RouterView, Routing, RoutingSpec, Usual};
 use crate::topology::Topology;
 
 /// Channel of the hop to another router of the row, and of the one to the right place.
 const ROW_DETOUR: u8 = 0;
 const ALIGNING: u8 = 1;
+
+odonata_declare::table! {
+    /// Keys of `dimwar`.
+    pub struct DimWarKeys {
+        /// How one of several parallel links is chosen: at random, or by the shorter queue.
+        choice: Choice = Choice::default(),
+        /// The advantage of the direct hop.
+        direct: AsideKeys = AsideKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for DimWarKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            choice: self.choice,
+            ..RoutingSpec::new(Algorithm::DimWar {
+                threshold_bytes: threshold(self.direct.threshold_bytes, usual.buffer())?,
+            })
+        })
+    }
+}
 
 /// Dimensionally weighted adaptive routing, DimWAR (McDonald, Isaev, Flores, Davis and Kim,
 /// "Practical and efficient incremental adaptive routing for HyperX networks", SC 2019, section

@@ -11,7 +11,10 @@ use super::channels::channel_count;
 use super::choice::Choice;
 use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, PacketRoute, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual,
+};
 use crate::topology::Topology;
 use links::{LayerLinks, SpineLinks};
 pub use program::FparRules;
@@ -33,6 +36,50 @@ pub(super) enum Kind {
     Spine,
     /// Across twice, and down to a leaf of the intermediate group and up again.
     Leaf,
+}
+
+odonata_declare::table! {
+    /// Keys of `fpar`.
+    pub struct FparKeys {
+        /// How one of the ports that the threshold counts as free is chosen: at random, or by the
+        /// shorter queue. No effect with `rules` = `codes` and `codes-mended`.
+        choice: Choice = Choice::default(),
+        /// The share of a port's queue up to which a path counts as free. Default: 0.75.
+        threshold_share: Option<f64> = None => Notes {
+            key: Some("threshold"),
+            called: Some("a number from 0 to 1"),
+            ..Notes::FRACTION
+        },
+        /// How what the algorithm's description leaves open is resolved: by the text of the papers
+        /// (`paper`); as the program of Kang et al. 2019 did (`codes`: two kinds of paths, scores
+        /// in whole per cent, and the best port drawn among the running minima, counted from the
+        /// first port on); or as that program was meant to (`codes-mended`: the best port drawn
+        /// among the ports of least score).
+        #[serde(skip_serializing_if = "is_paper")]
+        rules: FparRules = FparRules::Paper,
+    }
+}
+
+fn is_paper(rules: &FparRules) -> bool {
+    *rules == FparRules::Paper
+}
+
+/// The threshold where a scenario gives none: half of what channel 0 may hold at the other end of
+/// a link waits here, when all of that is full. Packets on their way out use one of the two
+/// channels, so that at 0.5 (Kang et al. 2019, section 3.1.2) every path with a full channel counts
+/// as congested, and they leave minimal paths that still move.
+const DEFAULT_SHARE: f64 = 0.75;
+
+impl AlgorithmKeys for FparKeys {
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            choice: self.choice,
+            ..RoutingSpec::new(Algorithm::Fpar {
+                threshold: self.threshold_share.unwrap_or(DEFAULT_SHARE),
+                rules: self.rules,
+            })
+        })
+    }
 }
 
 /// Fully progressive adaptive routing, FPAR (Shpiner et al., "Dragonfly+: Low

@@ -3,10 +3,32 @@
 use odonata_units::RouterId;
 
 use super::channels::{Channels, FINAL, HOMEWARD};
-use super::choice::{Choice, MinimalLinks};
+use super::choice::{Choice, GroupLinkKeys, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{Legs, eject, possible_eject};
-use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, PacketRoute, PathKeys, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual,
+};
+
+odonata_declare::table! {
+    /// Keys of `minimal`.
+    pub struct MinimalKeys {
+        /// Links between groups.
+        links: GroupLinkKeys = GroupLinkKeys::default() => Notes::FLAT,
+        /// What routes go over.
+        paths: PathKeys = PathKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for MinimalKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        self.links.on(RoutingSpec {
+            paths: self.paths.or(usual),
+            ..RoutingSpec::new(Algorithm::Minimal)
+        })
+    }
+}
 
 /// Minimal routing: over one global link directly to the destination group,
 /// or by local links inside one's own (Kim, Dally, Scott, Abts, "Technology-

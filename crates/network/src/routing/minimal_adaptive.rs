@@ -7,8 +7,22 @@ use super::choice::{Choice, Emptiest};
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
 use super::tabled::Tabled;
-use super::{Hop, PacketRoute, RouterView, Routing};
+use super::{Algorithm, AlgorithmKeys, Hop, PacketRoute, RouterView, Routing, RoutingSpec, Usual};
 use crate::topology::Topology;
+
+odonata_declare::table! {
+    /// Keys of `minimal-adaptive`.
+    pub struct MinimalAdaptiveKeys {}
+}
+
+impl AlgorithmKeys for MinimalAdaptiveKeys {
+    /// It asks for room for every packet.
+    const PER_MESSAGE: bool = false;
+
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec::new(Algorithm::MinimalAdaptive))
+    }
+}
 
 /// Minimal adaptive routing with escape channels on tori, meshes and HyperX (Duato, "A new theory
 /// of deadlock-free adaptive routing in wormhole networks", IEEE TPDS 4(12), 1993): at every router

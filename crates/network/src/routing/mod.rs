@@ -1,12 +1,15 @@
-//! Routing algorithms. The packet engine calls [`Routing::next_hop`] once per
-//! packet and router, statically dispatched; `verify` walks the same algorithm
-//! through [`Routing::possible_hops`].
+//! Routing algorithms: the list of all, behind one type that is built from a specification, matched
+//! once, then run statically dispatched.
+//!
+//! The packet engine calls [`Routing::next_hop`] once per packet and router; `verify` walks the same
+//! algorithm through [`Routing::possible_hops`]. What scenarios say of an algorithm is declared in its
+//! own file, by [`AlgorithmKeys`].
 
 mod adaptive;
-mod any;
 mod channels;
 mod choice;
 mod dal;
+mod decision;
 mod detoured;
 mod dfsssp;
 mod dimension_order;
@@ -15,6 +18,7 @@ mod error;
 mod forwarding;
 mod fpar;
 pub mod grouped;
+mod keys;
 mod lanes;
 mod legs;
 mod minimal;
@@ -38,22 +42,27 @@ mod up_down;
 mod usage;
 mod valiant;
 
-use odonata_units::{NodeId, PortId, RouterId};
+use odonata_declare::Named;
+use serde::{Deserialize, Serialize};
 
-pub use adaptive::{AdaptiveOptions, Queue, Weighting};
-pub use any::{
-    Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Paths, RoutingSpec, RoutingTask,
-};
+use crate::topology::Topology;
+use decision::hops_of_all_parts;
+use grouped::GroupedRoutes;
+use keys::{any_routing, keys};
+
+pub use adaptive::{AdaptiveOptions, Queue, Weighting, Weights};
 pub use choice::{Choice, MinimalLinks};
 pub use dal::Dal;
+pub use decision::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing};
 pub use detoured::Detoured;
 pub use dimwar::DimWar;
 pub use error::RoutingError;
 pub use forwarding::{
-    Forwarded, ForwardingError, ForwardingTables, TableFileError, read_channels, read_tables,
-    write_channels, write_tables,
+    Forwarded, ForwardingError, ForwardingKeys, ForwardingTables, TableFileError, read_channels,
+    read_tables, write_channels, write_tables,
 };
 pub use fpar::{Fpar, FparRules};
+pub use keys::{AlgorithmKeys, Usual};
 pub use lanes::Lanes;
 pub use minimal::Minimal;
 pub use minimal_adaptive::MinimalAdaptive;
@@ -68,258 +77,397 @@ pub use up_down::roots;
 pub use usage::{expected_use, minimal_routing};
 pub use valiant::Valiant;
 
-/// No waypoint or intermediate chosen.
-pub const NONE: u32 = u32::MAX;
-
-/// The routing state that a packet carries. Everything that an algorithm wants
-/// to remember from one router to the next is in here.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
-)]
-#[repr(C)]
-pub struct PacketRoute {
-    /// Router of the destination node.
-    pub destination_router: u32,
-    /// Where the packet is heading now; its meaning is the algorithm's (on
-    /// grouped networks: the global number of the global-link port to leave
-    /// the group through), or [`NONE`].
-    pub waypoint: u32,
-    /// Intermediate router or group of a non-minimal route, or [`NONE`].
-    pub intermediate: u32,
-    /// Port of the destination router, relative to its first port, to which
-    /// the destination node is attached.
-    pub destination_port: u16,
-    /// Stage of the route; its meaning is the algorithm's. Zero at injection.
-    pub phase: u8,
-    /// Virtual channel on which the packet arrived here. Zero at injection.
-    pub vc: u8,
+/// A routing algorithm by name, with the parameters of its own. This is the list of all: what each is
+/// called, and what it is for users.
+#[derive(Clone, Copy, Debug, PartialEq, Named)]
+#[named(kinds = AlgorithmName)]
+pub enum Algorithm {
+    /// Minimal routes: through as few groups as possible, or along the `paths` of the network.
+    ///
+    /// [`Minimal`].
+    #[default]
+    Minimal,
+    /// By way of a random intermediate.
+    ///
+    /// [`Valiant`].
+    Valiant {
+        /// What routes go through.
+        via: Via,
+    },
+    /// UGAL-L: minimal or Valiant, whichever has the shorter queue, seen locally.
+    ///
+    /// [`Ugal`] with local information.
+    #[serde(rename = "ugal-l")]
+    UgalLocal(AdaptiveOptions),
+    /// UGAL-G: minimal or Valiant, whichever has the shorter queue, seen globally.
+    ///
+    /// [`Ugal`] with global information.
+    #[serde(rename = "ugal-g")]
+    UgalGlobal(AdaptiveOptions),
+    /// UGAL-L that may revise its decision within the source group.
+    ///
+    /// [`Par`].
+    Par(AdaptiveOptions),
+    /// Fully progressive adaptive: minimal, or by way of a spine or a leaf of another group,
+    /// decided anew at every router; needs groups of leaves and spines.
+    ///
+    /// [`Fpar`].
+    Fpar {
+        /// Share of a port's queue, 0 to 1, up to which a path counts as free.
+        threshold: f64,
+        /// How what its description leaves open is resolved.
+        rules: FparRules,
+    },
+    /// Adaptive by travel times that the routers learn; needs all-to-all groups.
+    ///
+    /// [`QAdaptive`].
+    QAdaptive(QAdaptiveOptions),
+    /// Shortest paths, in any network.
+    ///
+    /// [`Tabled::shortest_path`].
+    ShortestPath,
+    /// Up, then down: shortest paths in fat trees; any network, on one virtual channel.
+    ///
+    /// [`Tabled::up_down`].
+    UpDown,
+    /// Up-down in fat trees with circuits: up over a circuit that shortens the path if nothing is
+    /// queued for it, else over any link up.
+    ///
+    /// [`Steered`].
+    Steered {
+        /// Occupancy up to which a queue counts as empty, in bytes.
+        threshold_bytes: i64,
+    },
+    /// Along one dimension after the other, in tori, meshes and HyperX.
+    ///
+    /// [`Tabled::dimension_order`].
+    DimensionOrder,
+    /// In HyperX, dimension after dimension: in each directly or by way of another router of the
+    /// row, whichever has the shorter queue.
+    ///
+    /// [`DimWar`].
+    #[serde(rename = "dimwar")]
+    DimWar {
+        /// Advantage of the direct hop, in bytes of weighted occupancy.
+        threshold_bytes: i64,
+    },
+    /// DAL: in HyperX, along any dimension directly or, once in each dimension, by way of another
+    /// router of the row, whichever has the shorter queue.
+    ///
+    /// [`Dal`].
+    Dal {
+        /// Advantage of hops to the right place, in bytes of weighted occupancy.
+        threshold_bytes: i64,
+    },
+    /// Minimal along any dimension, whichever has the shorter queue, with escape channels in dimension
+    /// order; in tori, meshes and HyperX.
+    ///
+    /// [`MinimalAdaptive`].
+    MinimalAdaptive,
+    /// DFSSSP: one shortest path to every node, balanced over the links, on as many virtual
+    /// channels as it takes to have no cycle; any network.
+    ///
+    /// [`Forwarded`] by the tables of `dfsssp`.
+    Dfsssp,
+    /// By forwarding tables from files, such as those of OpenSM: the port by router and destination
+    /// node, the virtual channel by source and destination.
+    ///
+    /// [`Forwarded`], which takes more than an option: see [`Forwarded::new`].
+    ForwardingTables,
+    /// Over the circuits that join two groups directly, through other groups only if there are
+    /// none; needs all-to-all groups.
+    ///
+    /// [`Tago`].
+    Tago {
+        /// Whether traffic inside a group may go by way of a random router of it.
+        detours_in_group: bool,
+    },
 }
 
-impl PacketRoute {
-    /// The state of a packet that has just been injected for the node on port
-    /// `destination_port` (relative) of `destination_router`.
-    pub const fn injected(destination_router: RouterId, destination_port: u16) -> Self {
-        Self {
-            destination_router: destination_router.0,
-            waypoint: NONE,
-            intermediate: NONE,
-            destination_port,
-            phase: 0,
-            vc: 0,
+keys! {
+    Minimal(minimal::MinimalKeys),
+    Valiant(valiant::ValiantKeys),
+    UgalLocal(ugal::UgalLocalKeys),
+    UgalGlobal(ugal::UgalGlobalKeys),
+    Par(par::ParKeys),
+    Fpar(fpar::FparKeys),
+    QAdaptive(q_adaptive::QAdaptiveKeys),
+    ShortestPath(shortest_path::ShortestPathKeys),
+    UpDown(up_down::UpDownKeys),
+    Steered(steered::SteeredKeys),
+    DimensionOrder(dimension_order::DimensionOrderKeys),
+    DimWar(dimwar::DimWarKeys),
+    Dal(dal::DalKeys),
+    MinimalAdaptive(minimal_adaptive::MinimalAdaptiveKeys),
+    Dfsssp(dfsssp::DfssspKeys),
+    ForwardingTables(forwarding::ForwardingKeys),
+    Tago(tago::TagoKeys),
+}
+
+/// What minimal routes are, and what those by way of an intermediate consist of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Paths {
+    /// By way of the links between two groups.
+    ///
+    /// Local links inside a group and one global link between two.
+    #[default]
+    Groups,
+    /// Shortest paths.
+    ///
+    /// The paths of [`Tabled::shortest_path`].
+    ShortestPath,
+    /// Up, then down.
+    ///
+    /// The paths of [`Tabled::up_down`].
+    UpDown,
+    /// Along one dimension after the other.
+    ///
+    /// The paths of [`Tabled::dimension_order`].
+    DimensionOrder,
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms whose routes consist of those of another.
+    pub struct PathKeys {
+        /// Which minimal routes there are, of which non-minimal ones consist: those over the links
+        /// between two `groups`, or the routes of the algorithm of that name. Default: `up-down` in
+        /// fat trees, `dimension-order` in tori and HyperX, `shortest-path` in a Slim Fly, a
+        /// Jellyfish, and other networks of one group, else `groups`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        paths: Option<Paths> = None,
+    }
+}
+
+impl PathKeys {
+    /// The paths that are given, or those of the network.
+    fn or(&self, usual: &Usual<'_>) -> Paths {
+        self.paths.unwrap_or(usual.paths)
+    }
+}
+
+impl Paths {
+    /// The tables of such paths, if they have any.
+    fn tables(
+        self,
+        topology: &Topology,
+        choice: Choice,
+        merged: Option<u8>,
+    ) -> Option<Result<Tabled, RoutingError>> {
+        match self {
+            Self::Groups => None,
+            Self::ShortestPath => Some(Tabled::shortest_path(topology, choice, merged)),
+            Self::UpDown => Some(Tabled::up_down(topology, choice, merged)),
+            Self::DimensionOrder => Some(Tabled::dimension_order(topology, choice, merged)),
         }
     }
 }
 
-/// A routing decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Hop {
-    /// Output port, relative to the router's first port.
-    pub port: u16,
-    /// Virtual channel of the next input buffer (0 towards a node).
-    pub vc: u8,
+/// A routing algorithm and everything there is to choose about it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoutingSpec {
+    /// The algorithm.
+    pub algorithm: Algorithm,
+    /// Which global links between two groups are used; `shortest-path` uses
+    /// shortest paths only, whatever this says.
+    pub links: MinimalLinks,
+    /// How one of several links is chosen.
+    pub choice: Choice,
+    /// What `minimal`, `valiant`, `ugal-l` and `ugal-g` go over; the others have paths of their
+    /// own.
+    pub paths: Paths,
+    /// Merges virtual channels: channel `i` becomes
+    /// `min(i, virtual_channels - 1)`. With fewer channels than the algorithm
+    /// needs, a network can deadlock, as `verify` shows; more than it needs
+    /// are [`Lanes`](super::Lanes) of the links. `None`: as many as it needs.
+    pub virtual_channels: Option<u8>,
 }
 
-/// What a routing algorithm may see where it runs.
-pub trait RouterView {
-    /// Bytes that wait in this router for output `port` (relative number), plus
-    /// bytes sent through it that the next router has not yet credited: the
-    /// queue occupancy that UGAL-L compares.
-    fn occupancy_bytes(&mut self, port: u16) -> u64;
-
-    /// What of that occupancy is on one virtual channel: bytes that wait for `hop`, plus bytes
-    /// sent by it that the next router has not yet credited. Only for algorithms that say
-    /// [`Routing::reads_channels`]; where there are no channels, that of the port.
-    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
-        self.occupancy_bytes(hop.port)
-    }
-
-    /// The same as of the port for any port of the network, as of the last refresh of the
-    /// global snapshot. Only for algorithms that say [`Routing::NEEDS_SNAPSHOT`].
-    fn remote_occupancy_bytes(&self, port: PortId) -> u64;
-
-    /// Whether the buffer behind `hop` has room for the packet, beside those that have been
-    /// promised room there before. If the algorithm then decides for this hop, it is promised to
-    /// the packet. Only for algorithms that say [`Routing::RESERVES`]; true where there are no
-    /// buffers.
-    fn has_room(&mut self, hop: Hop) -> bool {
-        let _ = hop;
-        true
-    }
-
-    /// A random number in `0..bound`, from the packet's own stream; at most 64
-    /// of them per decision.
-    fn random_below(&mut self, bound: u32) -> u32;
-
-    /// The time of the decision, in ps.
-    fn now_ps(&self) -> u64 {
-        0
-    }
-
-    /// The node that sent the packet.
-    fn source_node(&self) -> NodeId {
-        NodeId(0)
-    }
-
-    /// What the algorithm keeps for this router. Only for algorithms that say
-    /// [`Routing::LEARNS`].
-    fn q_table(&self) -> &[f32] {
-        &[]
-    }
-
-    /// Sends a number back to the router from which the packet has come here,
-    /// which it reaches one latency of the link later, see [`Routing::learn`]; to
-    /// nobody if the packet has just been injected. The lowest 29 bits count, and
-    /// of several numbers the last. Only for algorithms that say
-    /// [`Routing::LEARNS`].
-    fn send_feedback(&mut self, feedback: u32) {
-        let _ = feedback;
+impl RoutingSpec {
+    /// `algorithm` over all links, chosen at random, with the virtual channels
+    /// that it needs.
+    pub const fn new(algorithm: Algorithm) -> Self {
+        Self {
+            algorithm,
+            links: MinimalLinks::All,
+            choice: Choice::Random,
+            paths: Paths::Groups,
+            virtual_channels: None,
+        }
     }
 }
 
-/// A routing algorithm together with its assignment of virtual channels.
-pub trait Routing: Send + Sync {
-    /// Whether [`RouterView::remote_occupancy_bytes`] is used.
-    const NEEDS_SNAPSHOT: bool = false;
+any_routing! {
+    /// Minimal.
+    Minimal(Minimal),
+    /// Valiant.
+    Valiant(Valiant),
+    /// UGAL with local information.
+    UgalLocal(Ugal<false>),
+    /// UGAL with global information.
+    UgalGlobal(Ugal<true>),
+    /// Progressive adaptive.
+    Par(Par),
+    /// Fully progressive adaptive.
+    Fpar(Fpar),
+    /// Learning.
+    QAdaptive(QAdaptive),
+    /// By tables: shortest paths, up-down, dimension order.
+    Tabled(Tabled),
+    /// Up by an idle circuit, or by any link.
+    Steered(Steered),
+    /// Valiant and UGAL with local information by tables.
+    Detoured(Detoured<false>),
+    /// UGAL with global information by tables.
+    DetouredGlobal(Detoured<true>),
+    /// Adaptive along the dimensions of a HyperX.
+    DimWar(DimWar),
+    /// Adaptive across the dimensions of a HyperX.
+    Dal(Dal),
+    /// Minimal along all dimensions, with escape channels.
+    MinimalAdaptive(MinimalAdaptive),
+    /// By forwarding tables.
+    Forwarded(Forwarded),
+    /// Over circuits.
+    Tago(Tago),
+}
 
-    /// Whether every router keeps something for the algorithm that changes with
-    /// what its neighbours tell it. Others pay nothing for that.
-    const LEARNS: bool = false;
-
-    /// Whether [`RouterView::has_room`] is used. Room in buffers is then promised to packets as they
-    /// decide, each of which has to decide by itself. Others pay nothing for that.
-    const RESERVES: bool = false;
-
-    /// Whether a packet that has decided for this hop to another router may have to wait until
-    /// there is room for it. Not, if it decides so only where [`RouterView::has_room`] says that
-    /// there is: then it waits for its turn on the link, which always comes.
-    #[inline(always)]
-    fn waits_for_room(&self, hop: Hop) -> bool {
-        let _ = hop;
-        true
-    }
-
-    /// What is kept for router `at` when a run begins.
-    fn initial_q_table(&self, at: RouterId) -> Vec<f32> {
-        let _ = at;
-        Vec::new()
-    }
-
-    /// Takes in what the router at the other end of `port` (relative number) of
-    /// router `at` has sent by [`RouterView::send_feedback`]. Feedback that comes at the
-    /// same time is taken in the order of ports, then of their numbers.
-    fn learn(&self, at: RouterId, q_table: &mut [f32], port: u16, feedback: u32) {
-        let _ = (at, q_table, port, feedback);
-    }
-
-    /// Virtual channels per link that the algorithm needs for freedom from deadlock.
-    fn virtual_channels(&self) -> u8;
-
-    /// Whether [`RouterView::occupancy_bytes`] may be used. An engine need not
-    /// keep the occupancy of ports true to the moment otherwise.
-    fn reads_occupancy(&self) -> bool {
-        true
-    }
-
-    /// Whether it may be used for the next hop of a packet in the state `route`.
-    /// If not, an engine may ask for the hop before the packet arrives.
-    #[inline(always)]
-    fn next_hop_reads_occupancy(&self, _injected: bool, _route: &PacketRoute) -> bool {
-        self.reads_occupancy()
-    }
-
-    /// Whether [`RouterView::channel_occupancy_bytes`] is used. Others pay nothing for that.
-    #[inline(always)]
-    fn reads_channels(&self) -> bool {
-        false
-    }
-
-    /// Chooses the next hop of a packet at router `at`, and updates the state
-    /// it carries, `route.vc` excepted: the engine sets that on arrival.
-    /// `injected` is true at the packet's first router.
-    fn next_hop<V: RouterView>(
-        &self,
-        view: &mut V,
-        at: RouterId,
-        injected: bool,
-        route: &mut PacketRoute,
-    ) -> Hop;
-
-    /// Every decision that [`Routing::next_hop`] could take for this packet in
-    /// any state of the network, with the state the packet then carries
-    /// (`vc` already that of the hop). Appends to `out`.
+impl AnyRouting {
+    /// Builds the algorithm's tables for `topology`.
     ///
-    /// Adaptive algorithms list every candidate they may draw, also where a
-    /// comparison of the same queue with itself would always turn it down; a
-    /// proof of freedom from deadlock then holds all the more.
-    fn possible_hops(
-        &self,
-        at: RouterId,
-        injected: bool,
-        route: &PacketRoute,
-        out: &mut Vec<(Hop, PacketRoute)>,
-    );
-
-    /// Whether there are routes from one router to the other. Where not, packets must
-    /// not be sent; `verify` looks at the others only.
-    fn connects(&self, from: RouterId, to: RouterId) -> bool {
-        let _ = (from, to);
-        true
+    /// # Errors
+    /// If the algorithm does not fit the network, naming what to do.
+    pub fn new(topology: &Topology, spec: &RoutingSpec) -> Result<Self, RoutingError> {
+        let RoutingSpec {
+            algorithm,
+            links,
+            choice,
+            paths,
+            virtual_channels,
+        } = *spec;
+        let by_tables = matches!(
+            algorithm,
+            Algorithm::ShortestPath
+                | Algorithm::UpDown
+                | Algorithm::Steered { .. }
+                | Algorithm::DimensionOrder
+        );
+        let goes_up_and_down = matches!(algorithm, Algorithm::UpDown | Algorithm::Steered { .. })
+            || (algorithm == Algorithm::Minimal && paths == Paths::UpDown);
+        if topology.has_one_way_links() && !goes_up_and_down {
+            let algorithm = algorithm.name();
+            return Err(RoutingError::OneWay { algorithm });
+        }
+        if let Some(routing) = Self::over_tables(topology, spec)? {
+            return Ok(routing);
+        }
+        if paths != Paths::Groups {
+            return Err(RoutingError::BadOption {
+                option: "paths",
+                found: format!("\"{}\"", paths.name()),
+                allowed: "only `minimal`, `valiant`, `ugal-l` and `ugal-g` go over other paths than \
+                          their own: remove it, or use one of these",
+            });
+        }
+        if choice == Choice::ByDestination && !by_tables {
+            return Err(RoutingError::BadOption {
+                option: "choice",
+                found: "by-destination".into(),
+                allowed: "only `up-down`, `steered`, `dimension-order` and `shortest-path`, and `minimal` over such \
+                          `paths`, choose by the destination; use \"random\" or \"by-load\"",
+            });
+        }
+        let grouped = || GroupedRoutes::new(topology);
+        let merged = virtual_channels;
+        Ok(match algorithm {
+            Algorithm::Minimal => Self::Minimal(Minimal::new(grouped()?, links, choice, merged)?),
+            Algorithm::Valiant { via } => {
+                Self::Valiant(Valiant::new(grouped()?, via, links, choice, merged)?)
+            }
+            Algorithm::UgalLocal(options) => {
+                Self::UgalLocal(Ugal::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::UgalGlobal(options) => {
+                Self::UgalGlobal(Ugal::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::Par(options) => {
+                Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
+            }
+            Algorithm::Fpar { threshold, rules } => {
+                Self::Fpar(Fpar::new(topology, threshold, choice, rules, merged)?)
+            }
+            Algorithm::QAdaptive(options) => {
+                Self::QAdaptive(QAdaptive::new(topology, options, merged)?)
+            }
+            Algorithm::ShortestPath => {
+                Self::Tabled(Tabled::shortest_path(topology, choice, merged)?)
+            }
+            Algorithm::UpDown => Self::Tabled(Tabled::up_down(topology, choice, merged)?),
+            Algorithm::Steered { threshold_bytes } => {
+                Self::Steered(Steered::new(topology, choice, threshold_bytes, merged)?)
+            }
+            Algorithm::DimensionOrder => {
+                Self::Tabled(Tabled::dimension_order(topology, choice, merged)?)
+            }
+            Algorithm::DimWar { threshold_bytes } => {
+                Self::DimWar(DimWar::new(topology, choice, threshold_bytes, merged)?)
+            }
+            Algorithm::Dal { threshold_bytes } => {
+                Self::Dal(Dal::new(topology, threshold_bytes, merged)?)
+            }
+            Algorithm::MinimalAdaptive => {
+                Self::MinimalAdaptive(MinimalAdaptive::new(topology, merged)?)
+            }
+            Algorithm::Dfsssp => {
+                Self::Forwarded(Forwarded::new(topology, dfsssp::dfsssp(topology)?, merged)?)
+            }
+            Algorithm::ForwardingTables => return Err(RoutingError::NoTables),
+            Algorithm::Tago { detours_in_group } => Self::Tago(Tago::new(
+                topology,
+                links,
+                choice,
+                detours_in_group,
+                merged,
+            )?),
+        })
     }
 
-    /// [`Routing::possible_hops`] in two parts, for `verify`, which follows what many
-    /// packets at a router have in common once for all of them: appends to `own`
-    /// the hops of this packet, and to `as_if` packets at this router, not just
-    /// injected, all of whose possible hops are this packet's too. The two together
-    /// are what `possible_hops` lists. The destination stays that of `route`.
-    fn possible_hops_in_parts(
-        &self,
-        at: RouterId,
-        injected: bool,
-        route: &PacketRoute,
-        own: &mut Vec<(Hop, PacketRoute)>,
-        as_if: &mut Vec<PacketRoute>,
-    ) {
-        let _ = as_if;
-        self.possible_hops(at, injected, route, own);
+    /// An algorithm that goes over [`Paths`] of which there are tables; `None` if it does not.
+    fn over_tables(topology: &Topology, spec: &RoutingSpec) -> Result<Option<Self>, RoutingError> {
+        let merged = spec.virtual_channels;
+        // Detours merge the channels of both parts of their way.
+        let own = match spec.algorithm {
+            Algorithm::Minimal => merged,
+            Algorithm::Valiant { .. } | Algorithm::UgalLocal(_) | Algorithm::UgalGlobal(_) => None,
+            _ => return Ok(None),
+        };
+        let Some(base) = spec.paths.tables(topology, spec.choice, own) else {
+            return Ok(None);
+        };
+        let base = base?;
+        Ok(Some(match spec.algorithm {
+            Algorithm::Valiant { via } => {
+                Self::Detoured(Detoured::valiant(topology, base, via, merged)?)
+            }
+            Algorithm::UgalLocal(options) => {
+                Self::Detoured(Detoured::ugal(topology, base, options, merged)?)
+            }
+            Algorithm::UgalGlobal(options) => {
+                Self::DetouredGlobal(Detoured::ugal(topology, base, options, merged)?)
+            }
+            _ => Self::Tabled(base),
+        }))
     }
 
-    /// What [`Routing::possible_hops`] of a packet depends on of its destination.
-    /// `verify` treats packets together that differ in nothing relevant; it checks
-    /// the claim on samples.
-    fn relevant_destination(
-        &self,
-        at: RouterId,
-        injected: bool,
-        route: &PacketRoute,
-    ) -> RelevantDestination {
-        let _ = (at, injected, route);
-        RelevantDestination::Router
+    /// Virtual channels per link that the algorithm uses.
+    pub fn virtual_channels(&self) -> u8 {
+        struct Count;
+        impl RoutingTask for Count {
+            type Output = u8;
+            fn run<R: Routing>(self, routing: &R) -> u8 {
+                routing.virtual_channels()
+            }
+        }
+        self.dispatch(Count)
     }
-}
-
-/// [`Routing::possible_hops`] of an algorithm that lists them by
-/// [`Routing::possible_hops_in_parts`].
-fn hops_of_all_parts<R: Routing>(
-    routing: &R,
-    at: RouterId,
-    injected: bool,
-    route: &PacketRoute,
-    out: &mut Vec<(Hop, PacketRoute)>,
-) {
-    let mut as_if = Vec::new();
-    routing.possible_hops_in_parts(at, injected, route, out, &mut as_if);
-    for packet in &as_if {
-        routing.possible_hops(at, false, packet, out);
-    }
-}
-
-/// What of a packet's destination its next hop can depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum RelevantDestination {
-    /// Nothing: packets for all destinations have the same possible hops.
-    Nothing,
-    /// The group: packets for all routers of the same group have the same.
-    Group,
-    /// The router.
-    Router,
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::channels::{Channels, DETOUR, FINAL, HOMEWARD, OUTWARD, PROGRESSIVE};
 use super::grouped::{GroupedRoutes, Place};
-use super::{RouterView, RoutingError};
+use super::{Paths, RouterView, RoutingError};
 
 /// What a non-minimal route goes through on its way to another group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
@@ -30,6 +30,26 @@ pub enum Via {
     /// dragonfly: if it lies in the source group the route is minimal, and it
     /// may lie in the destination group. Traffic inside one group is minimal.
     Node,
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms with non-minimal routes.
+    pub struct ViaKeys {
+        /// The intermediate of a non-minimal route: any router of a random group (`group`), a
+        /// random router, or the router of a random node. Default: `group`, or `router` if `paths`
+        /// is not `groups`.
+        via: Option<Via> = None,
+    }
+}
+
+impl ViaKeys {
+    /// The intermediate of routes over `paths`.
+    pub(super) fn over(&self, paths: Paths) -> Via {
+        self.via.unwrap_or(match paths {
+            Paths::Groups => Via::Group,
+            _ => Via::Router,
+        })
+    }
 }
 
 impl Via {

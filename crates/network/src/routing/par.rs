@@ -2,14 +2,42 @@
 
 use odonata_units::RouterId;
 
-use super::adaptive::{Adaptive, AdaptiveOptions, Queue};
+use super::adaptive::{Adaptive, AdaptiveKeys, AdaptiveOptions, Queue};
 use super::channels::{DETOUR, PROGRESSIVE};
-use super::choice::{Choice, MinimalLinks};
+use super::choice::{Choice, GroupLinkKeys, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
 use super::{
-    Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError, hops_of_all_parts,
+    Algorithm, AlgorithmKeys, Hop, PacketRoute, Paths, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual, hops_of_all_parts,
 };
+
+odonata_declare::table! {
+    /// Keys of `par`.
+    pub struct ParKeys {
+        /// Links between groups.
+        links: GroupLinkKeys = GroupLinkKeys::default() => Notes::FLAT,
+        /// The decision.
+        adaptive: AdaptiveKeys = AdaptiveKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for ParKeys {
+    /// The threshold is by default `ℓ · max((2·ℓ + 1) · B_local, (ℓ + 1) · B_global)`, where `ℓ` is
+    /// the most hops by which a packet leaves its group and `B` what the buffers of those links hold.
+    /// A queue counts as often as the minimal route has hops from there, up to `2·ℓ + 1` before a
+    /// local link and `ℓ + 1` before a global one; and the packet is compared with newly drawn
+    /// detours at each of the `ℓ` routers after its first.
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        // A network without groups is refused where the algorithm is built.
+        let threshold = match usual.weighted_buffer() {
+            None => usual.buffer(),
+            Some((weighted, hops)) => weighted.saturating_mul(hops.max(1)),
+        };
+        let options = (self.adaptive).options(Paths::Groups, None, (threshold, Queue::Port))?;
+        self.links.on(RoutingSpec::new(Algorithm::Par(options)))
+    }
+}
 
 /// Progressive adaptive routing, PAR (Jiang, Kim, Dally, "Indirect Adaptive
 /// Routing on Large Scale Interconnection Networks", ISCA 2009): like UGAL with

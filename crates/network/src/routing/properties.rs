@@ -8,12 +8,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::testing::{
-    arranged, dragonfly_plus, grid_dragonfly, lattice, random_walks, ring_dragonfly,
+    arranged, dragonfly, dragonfly_plus, grid_dragonfly, lattice, random_walks, ring_dragonfly,
 };
 use super::{
-    AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, AnyRouting, Choice, FparRules,
-    MinimalLinks, Paths, QAdaptiveOptions, Queue, Routing, RoutingError, RoutingSpec, RoutingTask,
-    Via, Weighting,
+    AdaptiveOptions, Algorithm, AlgorithmName, AnyRouting, Choice, FparRules, Keys, MinimalLinks,
+    Paths, Queue, Routing, RoutingError, RoutingSpec, RoutingTask, Usual, Via, Weighting,
 };
 use crate::topology::{Arrangement, LinkClassId, Peer, Topology, Wiring};
 use crate::verify::{Verdict, verify};
@@ -182,17 +181,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             },
         );
     let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
-    let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
-        algorithm.with_options(&AlgorithmOptions {
-            adaptive,
-            threshold_share: f64::from(tenths) / 10.0,
-            rules: FparRules::ALL[tenths as usize % 3],
-            learning: QAdaptiveOptions {
-                exploration: f64::from(tenths) / 20.0,
-                ..QAdaptiveOptions::default()
-            },
-        })
-    });
+    let algorithm = algorithm.prop_map(|(name, adaptive, tenths)| drawn(name, adaptive, tenths));
     let links = select(MinimalLinks::ALL);
     // By destination only some choose, which have tests of their own.
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
@@ -226,6 +215,32 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
         }
         spec
     })
+}
+
+/// The algorithm of a name with drawn parameters, a tenth of it being the one of them that is a share.
+fn drawn(name: AlgorithmName, adaptive: AdaptiveOptions, tenths: u32) -> Algorithm {
+    let network = dragonfly(1, 2, 1, 2);
+    let spec = Keys::from(name).spec(&Usual::new(&network));
+    let mut algorithm = spec.expect("keys as by default").algorithm;
+    match &mut algorithm {
+        Algorithm::Valiant { via } => *via = adaptive.via,
+        Algorithm::UgalLocal(options)
+        | Algorithm::UgalGlobal(options)
+        | Algorithm::Par(options) => {
+            *options = adaptive;
+        }
+        Algorithm::Fpar { threshold, rules } => {
+            *threshold = f64::from(tenths) / 10.0;
+            *rules = FparRules::ALL[tenths as usize % 3];
+        }
+        Algorithm::QAdaptive(options) => options.exploration = f64::from(tenths) / 20.0,
+        Algorithm::Steered { threshold_bytes }
+        | Algorithm::DimWar { threshold_bytes }
+        | Algorithm::Dal { threshold_bytes } => *threshold_bytes = adaptive.threshold_bytes,
+        Algorithm::Tago { detours_in_group } => *detours_in_group = adaptive.detours_in_group,
+        _ => {}
+    }
+    algorithm
 }
 
 /// Most router-router hops of a route, from the algorithm's definition: a
@@ -265,15 +280,15 @@ fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),
-        Algorithm::UpDown | Algorithm::Steered { .. } => up_down,
         Algorithm::DimensionOrder | Algorithm::MinimalAdaptive | Algorithm::Dfsssp => {
             topology.describe().diameter
         }
         // Twice in every dimension.
         Algorithm::DimWar { .. } | Algorithm::Dal { .. } => 2 * topology.describe().diameter,
-        Algorithm::ForwardingTables => unreachable!("its tables come from files"),
         Algorithm::Fpar { .. } => 6,
         Algorithm::QAdaptive(_) => 5,
+        // `up-down`, `steered`, and any that has no closer bound here.
+        _ => up_down,
     }
 }
 

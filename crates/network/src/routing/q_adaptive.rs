@@ -9,7 +9,10 @@ use serde::{Deserialize, Serialize};
 use super::channels::channel_count;
 use super::grouped::{GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual,
+};
 use crate::topology::{LinkClass, LinkKind, Peer, Topology};
 use feedback::{Feedback, MOST_ROWS};
 
@@ -21,6 +24,52 @@ const AWAY: u8 = 8;
 /// log2 of the picoseconds of a tick, in which packets carry the time of their
 /// last decision.
 const TICK_SHIFT: u32 = 8;
+
+odonata_declare::table! {
+    /// Keys of `q-adaptive`.
+    pub struct QAdaptiveKeys {
+        /// How much worse than the best port the minimal port may be, as a share of its own time,
+        /// for the source router still to take it. Default: 0.2.
+        source_threshold: Option<f64> = None => Notes::FRACTION,
+        /// The same as `source_threshold` in the first router of an intermediate group. Default:
+        /// 0.35.
+        intermediate_threshold: Option<f64> = None => Notes::FRACTION,
+        /// Learning rate towards shorter times. Default: 0.2.
+        rate_down: Option<f64> = None => Notes::POSITIVE_FRACTION,
+        /// Learning rate towards longer times. Default: 0.04.
+        rate_up: Option<f64> = None => Notes::POSITIVE_FRACTION,
+        /// Probability that a decision takes a random port. Default: 0.001.
+        exploration: Option<f64> = None => Notes::FRACTION,
+        /// Up to what moment the learned time of a hop counts: the arrival of the packet's head
+        /// (`head`) or of its tail (`tail`). Default: `tail`, as its authors count it, whose packets
+        /// are one flit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hop_time: Option<HopTime> = None,
+    }
+}
+
+impl AlgorithmKeys for QAdaptiveKeys {
+    /// It learns from every packet.
+    const PER_MESSAGE: bool = false;
+
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        let default = QAdaptiveOptions::default();
+        Ok(RoutingSpec::new(Algorithm::QAdaptive(QAdaptiveOptions {
+            source_threshold: self.source_threshold.unwrap_or(default.source_threshold),
+            intermediate_threshold: (self.intermediate_threshold)
+                .unwrap_or(default.intermediate_threshold),
+            rate_down: self.rate_down.unwrap_or(default.rate_down),
+            rate_up: self.rate_up.unwrap_or(default.rate_up),
+            exploration: self.exploration.unwrap_or(default.exploration),
+            delay_ps: usual.delay_ps,
+            packet_bytes: match self.hop_time.unwrap_or_default() {
+                HopTime::Head => 0,
+                HopTime::Tail => usual.packet_bytes,
+            },
+            flit_bytes: usual.flit_bytes,
+        })))
+    }
+}
 
 /// Parameters of [`QAdaptive`]. The defaults are those with which its authors run
 /// a dragonfly of 1,056 nodes (p = 4, a = 8, h = 4).

@@ -3,6 +3,16 @@
 use super::error::RoutingError;
 use crate::topology::{Row, Topology};
 
+odonata_declare::table! {
+    /// Keys of the algorithms that choose between direct hops and hops aside.
+    pub struct AsideKeys {
+        /// Advantage of direct hops: a packet goes by way of another router of the row if the
+        /// weighted queue of its direct hop is longer by more than this. Default: the largest buffer
+        /// of the links between routers.
+        threshold_bytes: Option<u64> = None => Notes { called: Some("a size"), ..Notes::NONE },
+    }
+}
+
 /// The routers along each dimension of a lattice all of whose rows are all-to-all.
 ///
 /// # Errors

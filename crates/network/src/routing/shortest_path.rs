@@ -1,11 +1,29 @@
 //! Shortest paths on any connected network.
 
 use super::channels::channel_count;
-use super::choice::Choice;
+use super::choice::{Choice, TabledKeys};
 use super::error::RoutingError;
 use super::next_hops::{NextHops, neighbours};
 use super::tabled::{Destinations, Index, Tabled};
+use super::{Algorithm, AlgorithmKeys, RoutingSpec, Usual};
 use crate::topology::Topology;
+
+odonata_declare::table! {
+    /// Keys of `shortest-path`.
+    pub struct ShortestPathKeys {
+        /// The link.
+        links: TabledKeys = TabledKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for ShortestPathKeys {
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            choice: self.links.choice,
+            ..RoutingSpec::new(Algorithm::ShortestPath)
+        })
+    }
+}
 
 impl Tabled {
     /// Shortest-path routing on any connected network, from a table of next hops of

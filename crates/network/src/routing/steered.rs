@@ -2,12 +2,40 @@
 
 use odonata_units::RouterId;
 
+use super::adaptive::threshold;
 use super::choice::Choice;
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
 use super::tabled::Tabled;
-use super::{Hop, PacketRoute, RouterView, Routing};
+use super::{Algorithm, AlgorithmKeys, Hop, PacketRoute, RouterView, Routing, RoutingSpec, Usual};
 use crate::topology::Topology;
+
+odonata_declare::table! {
+    /// Keys of `steered`.
+    pub struct SteeredKeys {
+        /// How one of several idle links is chosen, or one of all links up: at random, or
+        /// `by-destination`, as `up-down` does.
+        choice: Choice = Choice::default(),
+        /// The queue up to which a circuit counts as empty, including bytes that have been sent but
+        /// not yet credited. Default: what a link carries during one round trip of credits, plus a
+        /// packet.
+        threshold_bytes: Option<u64> = None => Notes { called: Some("a size"), ..Notes::NONE },
+    }
+}
+
+impl AlgorithmKeys for SteeredKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        // A link that is in use shows what it carries during one round trip of credits, and the
+        // packet that is being sent, though nothing waits for it: four packets less than three.
+        let buffer = usual.buffer().saturating_sub(3 * usual.packet_bytes);
+        Ok(RoutingSpec {
+            choice: self.choice,
+            ..RoutingSpec::new(Algorithm::Steered {
+                threshold_bytes: threshold(self.threshold_bytes, buffer)?,
+            })
+        })
+    }
+}
 
 /// The second routing strategy of Michelogiannakis et al., "Bandwidth steering in HPC using
 /// silicon nanophotonics", SC 2019, section 4.4, for fat trees whose uplinks optical switches

@@ -6,11 +6,40 @@ use super::channels::channel_count;
 use super::choice::{Choice, MinimalLinks, least_loaded};
 use super::grouped::{GlobalLink, GroupedRoutes, LocalLinks, Place};
 use super::legs::{eject, possible_eject};
-use super::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual,
+};
 use crate::topology::Topology;
 
 /// Phase of a packet on its detour inside the group that it starts and ends in.
 const BOUNCING: u8 = u8::MAX;
+
+odonata_declare::table! {
+    /// Keys of `tago`.
+    pub struct TagoKeys {
+        /// Which direct links between two groups are used: all of them, or those of a packet's own
+        /// router and of its destination's.
+        minimal_links: MinimalLinks = MinimalLinks::default(),
+        /// How one of several links is chosen: at random, or by the shorter queue.
+        choice: Choice = Choice::default(),
+        /// Whether traffic inside a group may go by way of a random router of the group. Default:
+        /// false, such traffic is always minimal.
+        detours_in_group: Option<bool> = None,
+    }
+}
+
+impl AlgorithmKeys for TagoKeys {
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            links: self.minimal_links,
+            choice: self.choice,
+            ..RoutingSpec::new(Algorithm::Tago {
+                detours_in_group: self.detours_in_group.unwrap_or(false),
+            })
+        })
+    }
+}
 
 /// Topology-aware, globally-direct, oblivious routing (Teh et al., "TAGO: Rethinking
 /// Routing Design in High Performance Reconfigurable Networks", SC 2020, as Feng et

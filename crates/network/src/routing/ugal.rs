@@ -2,14 +2,91 @@
 
 use odonata_units::RouterId;
 
-use super::adaptive::{Adaptive, AdaptiveOptions};
+use super::adaptive::{Adaptive, AdaptiveKeys, AdaptiveOptions, Queue};
 use super::channels::{DETOUR, HOMEWARD};
-use super::choice::{Choice, MinimalLinks};
+use super::choice::{Choice, GroupLinkKeys, MinimalLinks};
 use super::grouped::GroupedRoutes;
 use super::legs::{eject, possible_eject};
 use super::{
-    Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError, hops_of_all_parts,
+    Algorithm, AlgorithmKeys, Hop, PacketRoute, PathKeys, Paths, RelevantDestination, RouterView,
+    Routing, RoutingError, RoutingSpec, Usual, hops_of_all_parts,
 };
+
+odonata_declare::table! {
+    /// Keys of `ugal-l`.
+    pub struct UgalLocalKeys {
+        /// Links between groups.
+        links: GroupLinkKeys = GroupLinkKeys::default() => Notes::FLAT,
+        /// What routes go over.
+        paths: PathKeys = PathKeys::default() => Notes::FLAT,
+        /// The decision.
+        adaptive: AdaptiveKeys = AdaptiveKeys::default() => Notes::FLAT,
+        /// Which queue stands for a route: that of its first port (`port`), that of its virtual
+        /// channel at this port (`channel`), or that of the channel if the detour begins with a port
+        /// with which minimal routes may begin too, else that of the port (`hybrid`). Default:
+        /// `hybrid` over `groups` whose routers are one hop from each global link, if no threshold
+        /// is given; else `port`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        queue: Option<Queue> = None,
+    }
+}
+
+impl AlgorithmKeys for UgalLocalKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        let paths = self.paths.or(usual);
+        let options = (self.adaptive).options(paths, self.queue, self.usual(paths, usual))?;
+        self.links.on(RoutingSpec {
+            paths,
+            ..RoutingSpec::new(Algorithm::UgalLocal(options))
+        })
+    }
+}
+
+impl UgalLocalKeys {
+    /// The threshold where none is given, and the queue that is compared with it: the largest buffer
+    /// between routers; or, where queues of channels are compared, which is where each router is one
+    /// hop from all global links of its group, or where a scenario says so, what a channel of the
+    /// buffers may hold, weighted as [`par`](super::par::ParKeys) has it. On a channel that leads to
+    /// congestion lies more than the buffer at its other end holds.
+    fn usual(&self, paths: Paths, usual: &Usual<'_>) -> (u64, Queue) {
+        let weighted = match paths {
+            Paths::Groups => usual.weighted_buffer(),
+            _ => None,
+        };
+        let queue = match (self.queue, weighted) {
+            (Some(queue), _) => queue,
+            (None, Some((_, 0 | 1))) => Queue::Hybrid,
+            (None, _) => Queue::Port,
+        };
+        match (queue, weighted) {
+            (Queue::Channel | Queue::Hybrid, Some((weighted, _))) => (weighted, queue),
+            _ => (usual.buffer(), queue),
+        }
+    }
+}
+
+odonata_declare::table! {
+    /// Keys of `ugal-g`.
+    pub struct UgalGlobalKeys {
+        /// Links between groups.
+        links: GroupLinkKeys = GroupLinkKeys::default() => Notes::FLAT,
+        /// What routes go over.
+        paths: PathKeys = PathKeys::default() => Notes::FLAT,
+        /// The decision.
+        adaptive: AdaptiveKeys = AdaptiveKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for UgalGlobalKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        let paths = self.paths.or(usual);
+        let options = (self.adaptive).options(paths, None, (usual.buffer(), Queue::Port))?;
+        self.links.on(RoutingSpec {
+            paths,
+            ..RoutingSpec::new(Algorithm::UgalGlobal(options))
+        })
+    }
+}
 
 /// UGAL (Singh 2005; on dragonflies Kim et al. 2008, section 4.1): the source
 /// router decides for every packet between a minimal and a Valiant route by

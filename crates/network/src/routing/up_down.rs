@@ -4,13 +4,30 @@ use std::collections::VecDeque;
 
 use odonata_units::RouterId;
 
-use super::Hop;
 use super::channels::channel_count;
-use super::choice::Choice;
+use super::choice::{Choice, TabledKeys};
 use super::error::RoutingError;
 use super::next_hops::{LocalLink, NextHops, neighbours};
 use super::tabled::{Destinations, Index, Tabled};
+use super::{Algorithm, AlgorithmKeys, Hop, RoutingSpec, Usual};
 use crate::topology::Topology;
+
+odonata_declare::table! {
+    /// Keys of `up-down`.
+    pub struct UpDownKeys {
+        /// The link.
+        links: TabledKeys = TabledKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for UpDownKeys {
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec {
+            choice: self.links.choice,
+            ..RoutingSpec::new(Algorithm::UpDown)
+        })
+    }
+}
 
 impl Tabled {
     /// Up*/down* routing (Schroeder et al., "Autonet", IEEE JSAC 9(8), 1991) on any connected

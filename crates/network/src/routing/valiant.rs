@@ -3,11 +3,37 @@
 use odonata_units::RouterId;
 
 use super::channels::{DETOUR, FINAL, HOMEWARD, OUTWARD};
-use super::choice::{Choice, MinimalLinks};
+use super::choice::{Choice, GroupLinkKeys, MinimalLinks};
 use super::grouped::{GroupedRoutes, Place};
 use super::legs::{Legs, eject, possible_eject};
-use super::nonminimal::Via;
-use super::{Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError};
+use super::nonminimal::{Via, ViaKeys};
+use super::{
+    Algorithm, AlgorithmKeys, Hop, PacketRoute, PathKeys, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingSpec, Usual,
+};
+
+odonata_declare::table! {
+    /// Keys of `valiant`.
+    pub struct ValiantKeys {
+        /// Links between groups.
+        links: GroupLinkKeys = GroupLinkKeys::default() => Notes::FLAT,
+        /// What routes go over.
+        paths: PathKeys = PathKeys::default() => Notes::FLAT,
+        /// The intermediate.
+        via: ViaKeys = ViaKeys::default() => Notes::FLAT,
+    }
+}
+
+impl AlgorithmKeys for ValiantKeys {
+    fn spec(&self, usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        let paths = self.paths.or(usual);
+        let via = self.via.over(paths);
+        self.links.on(RoutingSpec {
+            paths,
+            ..RoutingSpec::new(Algorithm::Valiant { via })
+        })
+    }
+}
 
 /// Valiant routing (Valiant and Brebner, "Universal schemes for parallel
 /// communication", STOC 1981; on dragonflies Kim et al. 2008): every packet

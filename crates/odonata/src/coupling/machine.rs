@@ -17,7 +17,7 @@ use super::circuits::JobCircuits;
 use super::spec::{MachineSpec, wrong};
 use crate::error::{Error, refused};
 use crate::jobs::policy;
-use crate::routing::{Usual, routing_spec};
+use crate::routing::{routing_spec, usual_of_flows};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
 use crate::topology::build_topology;
 use crate::topology::families::reconfigurable;
@@ -92,8 +92,8 @@ impl SharedMachine {
         let scenario = Scenario::new(network);
         let topology = build_topology(&scenario)?;
         let network = &scenario.network;
-        let usual = Usual::of_flows(&network.topology, &topology);
-        let routing = routing_spec(&network.routing, network.router.delay_ps, usual)?;
+        let usual = usual_of_flows(network, &topology);
+        let routing = routing_spec(&network.routing, &usual)?;
         let found = topology.nodes() as u32;
         let nodes = nodes.unwrap_or(found);
         if found < nodes {

@@ -18,6 +18,7 @@ mod pattern;
 pub(crate) mod quantity;
 pub(crate) mod reader;
 pub(crate) mod router;
+mod routing;
 mod simulation;
 mod source;
 pub(crate) mod table;
@@ -44,9 +45,8 @@ pub use motif::{
 };
 pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
 pub use network::{
-    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime,
-    HopsWord, MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via,
-    Weights,
+    AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime, Keys,
+    MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via, Weights,
 };
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
 pub use pattern::{
@@ -205,7 +205,7 @@ mod tests {
         let text = r#"{"network": {"topology": {"family": "dragonfly", "p": 2, "a": 4, "h": 2}}}"#;
         let scenario = Scenario::from_json(text).unwrap();
         assert_eq!(scenario.simulation, Simulation::default());
-        assert_eq!(scenario.network.routing.algorithm, AlgorithmName::Minimal);
+        assert_eq!(scenario.network.routing.algorithm(), AlgorithmName::Minimal);
         let Family::Dragonfly(dragonfly) = &scenario.network.topology else {
             panic!("a dragonfly");
         };

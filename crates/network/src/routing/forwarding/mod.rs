@@ -8,18 +8,49 @@ mod reading;
 pub use error::{ForwardingError, TableFileError};
 pub use reading::{read_channels, read_tables, write_channels, write_tables};
 
+use std::path::PathBuf;
+
 use odonata_units::{NodeId, RouterId};
 
 use super::channels::channel_count;
 use super::error::RoutingError;
 use super::legs::{eject, possible_eject};
-use super::{Hop, PacketRoute, RouterView, Routing};
+use super::{Algorithm, AlgorithmKeys, Hop, PacketRoute, RouterView, Routing, RoutingSpec, Usual};
 use crate::topology::{Peer, Topology};
 
 /// No port for a destination.
 const NO_PORT: u16 = u16::MAX;
 /// Most entries of a table: half a gigabyte.
 const MOST_ENTRIES: u64 = 1 << 28;
+
+odonata_declare::table! {
+    /// Keys of `forwarding-tables`.
+    pub struct ForwardingKeys {
+        /// The file of the tables, relative to the scenario, in Odonata's format or one of OpenSM's;
+        /// or a directory in which the tables have [one of the expected
+        /// names](forwarding-tables.md#files).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tables: Option<PathBuf> = None => Notes { parts: "tables", ..Notes::NONE },
+        /// Output of `ibnetdiscover`, or OpenSM's `opensm-subnet.lst`, which says to which ports
+        /// GUIDs and LIDs belong. Default: the one in the directory of `tables`; with
+        /// `family = "ibnetdiscover"` the network's own file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        subnet: Option<PathBuf> = None,
+        /// A file of the virtual channel for each source and destination, in Odonata's format or the
+        /// output of `saquery PR`. Default: the one in the directory of `tables`; if there is none,
+        /// all virtual channels are 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        service_levels: Option<PathBuf> = None,
+    }
+}
+
+impl AlgorithmKeys for ForwardingKeys {
+    const BY_SOURCE_AND_DESTINATION: bool = true;
+
+    fn spec(&self, _usual: &Usual<'_>) -> Result<RoutingSpec, RoutingError> {
+        Ok(RoutingSpec::new(Algorithm::ForwardingTables))
+    }
+}
 
 /// What the routers of a network do with packets: not yet checked against it.
 #[derive(Clone, Debug, PartialEq, Eq)]

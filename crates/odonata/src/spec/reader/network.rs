@@ -1,12 +1,16 @@
 //! The network of a scenario file: its family, routing, links.
 
+use odonata_declare::Listed;
+use odonata_network::routing::AlgorithmName;
 use serde_json::Value;
 
 use super::user::User;
 use super::words::{below, describe};
 use super::{Object, Reader, SHARED, families};
+use crate::error::SpecError;
 use crate::spec::family::{FamilyDeclaration, Links, Tests};
-use crate::spec::{Link, UsualLink};
+use crate::spec::routing::with_all_keys;
+use crate::spec::{Link, Routing, UsualLink};
 
 impl Reader<'_> {
     pub(super) fn network(&mut self, given: &Object) -> Object {
@@ -49,38 +53,49 @@ impl Reader<'_> {
     }
 
     fn routing(&mut self, family: &FamilyDeclaration, given: &Object, values: &User<'_>) -> Object {
-        let usual = family.routing.iter().find(|(tests, _)| values.hold(tests));
-        let usual = usual.map_or_else(Value::default, |usual| {
-            serde_json::to_value(usual.1).unwrap_or_default()
-        });
-        let table = |name: Value| Object::from_iter([("algorithm".to_owned(), name)]);
-        let routing = match given.get("routing") {
-            None => table(usual),
-            Some(name @ Value::String(_)) => {
-                let (before, whole) = (self.found.len(), table(name.clone()));
-                let form = self.declared_table(
-                    "network.routing",
-                    "Routing",
-                    Some(&Value::Object(whole)),
-                    &[],
-                );
+        let path = "network.routing";
+        match given.get("routing") {
+            None => {
+                let usual = family.routing.iter().find(|(tests, _)| values.hold(tests));
+                let usual = usual.map_or_else(AlgorithmName::default, |usual| usual.1);
+                self.routing_table(&named(usual.name()))
+            }
+            Some(Value::String(name)) => {
+                let before = self.found.len();
+                let form = self.routing_table(&named(name));
                 for error in &mut self.found[before..] {
-                    error.path = "network.routing".into();
+                    error.path = path.into();
                 }
-                return form;
+                form
             }
-            Some(Value::Object(routing)) => routing.clone(),
+            Some(Value::Object(routing)) => self.routing_table(routing),
             Some(other) => {
-                self.refuse("network.routing", describe(other), "a name or a table");
-                return Object::new();
+                self.refuse(path, describe(other), "a name or a table");
+                Object::new()
             }
+        }
+    }
+
+    /// The engine's form of an algorithm with its keys.
+    fn routing_table(&mut self, given: &Object) -> Object {
+        let path = "network.routing";
+        let name = given.get("algorithm").and_then(Value::as_str);
+        let Some(algorithm) = name.and_then(|name| AlgorithmName::by_name(name).ok()) else {
+            return self.table(path, &Routing::declaration(), given, &[]);
         };
-        self.declared_table(
-            "network.routing",
-            "Routing",
-            Some(&Value::Object(routing)),
-            &[],
-        )
+        let declaration = Routing::of(algorithm);
+        let others = given
+            .keys()
+            .map(String::as_str)
+            .filter(|key| declaration.key(key).is_none() && !Routing::with_key(key).is_empty());
+        let others: Vec<&str> = others.collect();
+        for key in &others {
+            self.add(SpecError::new(
+                below(path, key),
+                Routing::refusal(algorithm, key),
+            ));
+        }
+        with_all_keys(self.table(path, &declaration, given, &others))
     }
 
     fn links(
@@ -180,9 +195,7 @@ impl Reader<'_> {
             return;
         };
         if given.get("routing").is_none() && facts["routing"].is_string() {
-            let named = ("algorithm".to_owned(), facts["routing"].clone());
-            let whole = Value::Object(Object::from_iter([named]));
-            let routing = self.declared_table("network.routing", "Routing", Some(&whole), &[]);
+            let routing = self.routing_table(&named(facts["routing"].as_str().unwrap_or_default()));
             form.insert("routing".into(), Value::Object(routing));
         }
         let given_delay = given.get("router").and_then(|router| router.get("delay"));
@@ -192,4 +205,9 @@ impl Reader<'_> {
             router.insert("delay_ps".into(), facts["router_delay_ps"].clone());
         }
     }
+}
+
+/// A routing table with nothing but the algorithm.
+fn named(algorithm: &str) -> Object {
+    Object::from_iter([("algorithm".to_owned(), algorithm.into())])
 }

@@ -4,8 +4,8 @@ use odonata_load::application::{Application, ComputeRate};
 
 use super::*;
 use crate::spec::{
-    AlgorithmName, Link, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered,
-    Pattern, Phase, Placement, RepeatPhase, Shift, Weights,
+    Keys, Link, Load, Mapping, MappingObjective, MappingStart, Motif, MotifKind, Offered, Pattern,
+    Phase, Placement, RepeatPhase, Shift, Weights,
 };
 
 const GOOD: &str = r#"
@@ -89,9 +89,11 @@ fn what_people_write_is_what_the_engine_takes() {
     let scenario = read(GOOD).unwrap();
     let network = &scenario.network;
     assert_eq!((scenario.title.as_str(), scenario.seed), ("Small", 1));
-    assert_eq!(network.routing.algorithm, AlgorithmName::Par);
-    assert_eq!(network.routing.threshold_bytes, Some(2048));
-    assert_eq!(network.routing.weights, Weights::Fixed([1, 2]));
+    let Keys::Par(par) = &network.routing.keys else {
+        panic!("{:?}", network.routing);
+    };
+    assert_eq!(par.adaptive.threshold_bytes, Some(2048));
+    assert_eq!(par.adaptive.weights, Weights::Fixed([1, 2]));
     assert_eq!(
         network.links["terminal"].bandwidth_bytes_per_s,
         1_000_000_000

@@ -193,7 +193,7 @@ impl Reader<'_> {
                     .within(path, key, given, number)?
                     .as_f64()
                     .map(Value::from),
-                None => self.wrong(path, given, &word("a number")),
+                None => self.wrong(path, given, &word(key.called.unwrap_or("a number"))),
             },
             Kind::List(inner) => match given {
                 Value::Array(values) => self.list(path, inner, key, values),
@@ -429,7 +429,7 @@ impl Reader<'_> {
 }
 
 /// Puts keys into a table inside others of the engine's form.
-fn put(form: &mut Object, within: &[&str], part: Object) {
+pub(in crate::spec) fn put(form: &mut Object, within: &[&str], part: Object) {
     let Some((outer, rest)) = within.split_first() else {
         form.extend(part);
         return;

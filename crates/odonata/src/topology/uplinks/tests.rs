@@ -69,7 +69,7 @@ fn circuits_for_jobs_take_their_traffic_off_the_core() {
         after.topology.title
     );
     // By the other strategy some of it goes by the core, as circuits are busy.
-    steered.network.routing.algorithm = AlgorithmName::Steered;
+    steered.network.routing = AlgorithmName::Steered.into();
     let either = simulated(&steered);
     assert_eq!(either.outcome.jobs[0].bytes_delivered, bytes);
     let proof = verify(&steered, &Default::default(), &mut |_, _| {

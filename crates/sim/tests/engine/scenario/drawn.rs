@@ -1,8 +1,9 @@
 //! How the scenarios are drawn.
 
+use odonata_network::LinkKind;
 use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, AlgorithmName, AlgorithmOptions, Choice, FparRules, MinimalLinks,
-    QAdaptiveOptions, Queue, RoutingSpec, Via,
+    AdaptiveOptions, Algorithm, AlgorithmName, Choice, FparRules, Keys, MinimalLinks, Queue,
+    RoutingSpec, Usual, Via,
 };
 use odonata_run::{
     Arbitration, Completion, CreditUse, Crossbar, CrossbarRate, Decisions, HostCosts, HostTimes,
@@ -13,7 +14,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{Family, Job, Kind, Scenario};
-use crate::support::{RATE, bandwidth};
+use crate::support::{RATE, bandwidth, crossbar, link};
 
 fn family() -> impl Strategy<Value = Family> {
     prop_oneof![
@@ -59,6 +60,32 @@ fn family() -> impl Strategy<Value = Family> {
     })
 }
 
+/// The algorithm of a name with drawn parameters, a tenth of it being the one of them that is a share.
+fn drawn(name: AlgorithmName, adaptive: AdaptiveOptions, tenths: u32) -> Algorithm {
+    let network = crossbar(1, link(LinkKind::Terminal, RATE, 0, 4096));
+    let spec = Keys::from(name).spec(&Usual::new(&network));
+    let mut algorithm = spec.expect("keys as by default").algorithm;
+    match &mut algorithm {
+        Algorithm::Valiant { via } => *via = adaptive.via,
+        Algorithm::UgalLocal(options)
+        | Algorithm::UgalGlobal(options)
+        | Algorithm::Par(options) => {
+            *options = adaptive;
+        }
+        Algorithm::Fpar { threshold, rules } => {
+            *threshold = f64::from(tenths) / 10.0;
+            *rules = FparRules::ALL[tenths as usize % 3];
+        }
+        Algorithm::QAdaptive(options) => options.exploration = f64::from(tenths) / 100.0,
+        Algorithm::Steered { threshold_bytes }
+        | Algorithm::DimWar { threshold_bytes }
+        | Algorithm::Dal { threshold_bytes } => *threshold_bytes = adaptive.threshold_bytes,
+        Algorithm::Tago { detours_in_group } => *detours_in_group = adaptive.detours_in_group,
+        _ => {}
+    }
+    algorithm
+}
+
 /// All algorithms with the channels that they need; some fit one family only.
 pub fn routing() -> impl Strategy<Value = RoutingSpec> {
     let queue = select(Queue::ALL);
@@ -80,17 +107,7 @@ pub fn routing() -> impl Strategy<Value = RoutingSpec> {
             },
         );
     let algorithm = (select(AlgorithmName::ALL), options, 0u32..=10);
-    let algorithm = algorithm.prop_map(|(algorithm, adaptive, tenths)| {
-        algorithm.with_options(&AlgorithmOptions {
-            adaptive,
-            threshold_share: f64::from(tenths) / 10.0,
-            rules: FparRules::ALL[tenths as usize % 3],
-            learning: QAdaptiveOptions {
-                exploration: f64::from(tenths) / 100.0,
-                ..QAdaptiveOptions::default()
-            },
-        })
-    });
+    let algorithm = algorithm.prop_map(|(name, adaptive, tenths)| drawn(name, adaptive, tenths));
     let links = select(MinimalLinks::ALL);
     let choice = prop_oneof![Just(Choice::Random), Just(Choice::ByLoad)];
     (algorithm, links, choice).prop_map(|(algorithm, links, choice)| RoutingSpec {
