@@ -174,8 +174,7 @@ def replay(
     """Replays traces of real applications, each as a job, side by side.
 
     Args:
-        *traces: Descriptions of DUMPI jobs (.meta), OTF2 archives (.otf2), GOAL schedules,
-            liballprof traces, htsim matrices or packet traces.
+        *traces: Files of the formats in :data:`odonata.names.TRACE_FORMAT`.
         network: A scenario, or its file, whose jobs are replaced by the traces. Default: the
             smallest balanced dragonfly with enough nodes.
         changes: Keys of the scenario and their values, such as ``{"network.routing": "par"}``.

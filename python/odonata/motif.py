@@ -360,19 +360,12 @@ class Matrix(MotifBase):
 
 
 class Trace(MotifBase):
-    """Replays what a real application did.
-
-    A trace of MPI (DUMPI, OTF2, liballprof), a schedule (GOAL), the flows of an htsim connection
-    matrix, or packets.
-    """
+    """Replays what a real application did."""
 
     kind: Literal["trace"] = "trace"
     """The motif."""
     file: TraceFile
-    """The trace, relative to the scenario: the description of a DUMPI job (.meta), the anchor
-    file of an OTF2 archive (.otf2), a GOAL schedule (text or binary), the liballprof trace
-    of rank 0 (.txt), with those of the other ranks beside it, a connection matrix (.cm), or
-    a packet trace; with `repeat_rank` the DUMPI trace of one rank (.bin)."""
+    """The trace, relative to the scenario. The DUMPI trace of one rank (`.bin`); A binary GOAL schedule; The anchor file of an OTF2 archive (`.otf2`); The liballprof trace of rank 0 (`.txt`), with those of the other ranks beside it; The description of a DUMPI job (`.meta`); A GOAL schedule as text; A connection matrix of htsim (`.cm`); A packet trace."""
     compute_scale: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
     """Factor for every time between two calls: 0 replays the communication alone. Default: 1."""
     gap: Duration | None = None

@@ -462,18 +462,18 @@ LIBRARY: abc.Mapping[str, str] = {
 }
 
 TraceFormat = Literal[
-    "DUMPI trace of a rank", "DUMPI job", "GOAL schedule (text)", "GOAL schedule (binary)",
-    "OTF2 archive", "htsim connection matrix", "packet trace", "liballprof job",
+    "DUMPI trace of a rank", "GOAL schedule (binary)", "OTF2 archive", "liballprof job",
+    "DUMPI job", "GOAL schedule (text)", "htsim connection matrix", "packet trace",
 ]
 TRACE_FORMAT: abc.Mapping[str, str] = {
-    "DUMPI trace of a rank": "DUMPI trace of one rank.",
-    "DUMPI job": "Description of a DUMPI job, which stands for all its ranks.",
-    "GOAL schedule (text)": "GOAL schedule as text.",
-    "GOAL schedule (binary)": "GOAL schedule in binary.",
-    "OTF2 archive": "Anchor file of an OTF2 archive, which stands for all its locations.",
-    "htsim connection matrix": "Connection matrix of htsim.",
-    "packet trace": "Packet trace.",
-    "liballprof job": "Trace of liballprof of rank 0, which stands for all beside it.",
+    "DUMPI trace of a rank": "The DUMPI trace of one rank (`.bin`).",
+    "GOAL schedule (binary)": "A binary GOAL schedule.",
+    "OTF2 archive": "The anchor file of an OTF2 archive (`.otf2`).",
+    "liballprof job": "The liballprof trace of rank 0 (`.txt`), with those of the other ranks beside it.",
+    "DUMPI job": "The description of a DUMPI job (`.meta`).",
+    "GOAL schedule (text)": "A GOAL schedule as text.",
+    "htsim connection matrix": "A connection matrix of htsim (`.cm`).",
+    "packet trace": "A packet trace.",
 }
 
 LogFormat = Literal["swf", "sacct", "table", "cqsim", "scontrol", "slurm-json"]

@@ -59,9 +59,8 @@ def check_trace(
     """Reads a trace once and checks that it can be replayed.
 
     Args:
-        file: Description of a DUMPI job (.meta), anchor file of an OTF2 archive (.otf2), GOAL
-            schedule, liballprof trace of rank 0 (.txt), htsim connection matrix, packet trace; with
-            `repeat_rank` the DUMPI trace of one rank (.bin).
+        file: A file in one of the formats of :data:`odonata.names.TRACE_FORMAT`; the trace of one
+            rank with `repeat_rank` alone.
         ranks: Number of ranks that it must have, or for which one rank's is repeated.
         repeat_rank: Lets one rank's trace stand for all.
         start: Where the part of a trace of MPI starts that is looked at, as a motif's ``start``

@@ -19,6 +19,7 @@ mod collective;
 mod communicators;
 mod dumpi;
 mod facts;
+mod format;
 mod groups;
 mod liballprof;
 mod memberships;
@@ -33,27 +34,42 @@ mod survey;
 
 use std::path::{Path, PathBuf};
 
-use odonata_traces::dumpi::DumpiJob;
-use odonata_traces::liballprof::LiballprofJob;
-use odonata_traces::otf2::Archive;
-use odonata_traces::{Format, Position, TraceError};
+use odonata_traces::{Position, TraceError};
 use odonata_units::{Picoseconds, RankId};
 
 pub use clock::Compute;
 pub use dumpi::Partners;
 pub use facts::TraceFacts;
+pub use format::{KindCount, Summary};
 pub use options::Options;
 pub use region::{Border, Region};
 
-use self::dumpi::DumpiSource;
-use self::liballprof::LiballprofSource;
+use self::format::{Counter, Start, TraceFormat, formats};
 use self::mpi::MpiTrace;
-use self::otf2::Otf2Source;
-use self::schedule::{Flows, GoalFile, Packets, Scheduled};
+use self::schedule::Scheduled;
 use crate::program::{Program, ProgramError, RankProgram, Totals};
 
 /// Longest that a rank may compute in all, about 53 days.
 const LONGEST: Picoseconds = Picoseconds(1 << 62);
+
+formats! {
+    /// The DUMPI trace of one rank (`.bin`).
+    DumpiRank(dumpi::DumpiRank) = "DUMPI trace of a rank",
+    /// A binary GOAL schedule.
+    GoalBinary(schedule::GoalBinary) = "GOAL schedule (binary)",
+    /// The anchor file of an OTF2 archive (`.otf2`).
+    Otf2(otf2::Otf2) = "OTF2 archive",
+    /// The liballprof trace of rank 0 (`.txt`), with those of the other ranks beside it.
+    Liballprof(liballprof::Liballprof) = "liballprof job",
+    /// The description of a DUMPI job (`.meta`).
+    DumpiJob(dumpi::DumpiJobFile) = "DUMPI job",
+    /// A GOAL schedule as text.
+    GoalText(schedule::GoalText) = "GOAL schedule (text)",
+    /// A connection matrix of htsim (`.cm`).
+    Htsim(schedule::Htsim) = "htsim connection matrix",
+    /// A packet trace.
+    Packets(schedule::PacketTrace) = "packet trace",
+}
 
 /// A trace that can be replayed.
 pub struct Trace {
@@ -64,6 +80,16 @@ pub struct Trace {
 enum Kind {
     Mpi(Box<MpiTrace>),
     Scheduled(Box<Scheduled>),
+}
+
+impl Kind {
+    fn mpi(source: impl call::Source + 'static, options: Options) -> Result<Self, TraceError> {
+        MpiTrace::new(Box::new(source), options).map(|trace| Self::Mpi(Box::new(trace)))
+    }
+
+    fn scheduled(trace: Scheduled) -> Self {
+        Self::Scheduled(Box::new(trace))
+    }
 }
 
 impl Trace {
@@ -89,44 +115,16 @@ impl Trace {
                 "compute time scaled by {scale}; allowed: 0 or more"
             )));
         }
-        let is_mpi = matches!(
-            format,
-            Format::DumpiJob | Format::DumpiRank | Format::Otf2 | Format::Liballprof
-        );
-        if !options.region.is_whole() && !is_mpi {
+        if !options.region.is_whole() && !format.is_mpi() {
+            let mpi = Format::ALL.iter().filter(|one| one.is_mpi());
             return Err(fail(format!(
-                "is a {}; a start and an end can be chosen in traces of MPI (DUMPI, OTF2, liballprof)",
-                format.name()
+                "is a {}; a start and an end can be chosen in traces of MPI ({})",
+                format.name(),
+                mpi.map(Format::name).collect::<Vec<_>>().join(", ")
             )));
         }
         let (ranks, compute) = (options.ranks, options.compute);
-        let mpi = |source: Box<dyn call::Source>, options| {
-            MpiTrace::new(source, options).map(|trace| Kind::Mpi(Box::new(trace)))
-        };
-        let kind = match format {
-            Format::DumpiJob => mpi(Box::new(DumpiSource::open(path)?), options)?,
-            Format::DumpiRank => {
-                let Some(partners) = options.repeat_rank else {
-                    return Err(fail(
-                        "is the trace of one rank; open the description of its job (.meta), or \
-                         let it stand for all ranks (repeat_rank)"
-                            .to_owned(),
-                    ));
-                };
-                let source = DumpiSource::repeat(path, ranks, partners)?;
-                mpi(Box::new(source), options)?
-            }
-            Format::Otf2 => mpi(Box::new(Otf2Source::open(path)?), options)?,
-            Format::Liballprof => mpi(Box::new(LiballprofSource::open(path)?), options)?,
-            Format::GoalText => {
-                Kind::Scheduled(Box::new(GoalFile::open(path, true, options.compute)?))
-            }
-            Format::GoalBinary => {
-                Kind::Scheduled(Box::new(GoalFile::open(path, false, options.compute)?))
-            }
-            Format::Htsim => Kind::Scheduled(Box::new(Flows::open(path, options.compute)?)),
-            Format::Packets => Kind::Scheduled(Box::new(Packets::open(path, options.compute)?)),
-        };
+        let kind = format.open(path, options)?;
         let trace = Self { format, kind };
         let longest = trace.facts().longest_compute;
         if let Compute::Scaled(scale) = compute
@@ -166,29 +164,8 @@ impl Trace {
 /// be opened only that one; opening it says what is wrong.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let mut files = vec![path.to_owned()];
-    match Format::of(path) {
-        Ok(Format::DumpiJob) => {
-            if let Ok(job) = DumpiJob::open(path) {
-                files.extend((0..job.ranks()).map(|rank| job.path(RankId(rank))));
-            }
-        }
-        Ok(Format::Otf2) => {
-            if let Ok(archive) = Archive::open(path) {
-                files.push(path.with_extension("def"));
-                files.extend(Some(path.with_extension("marker")).filter(|file| file.exists()));
-                let folder = path.with_extension("");
-                for location in archive.definitions().locations().keys() {
-                    let of = ["evt", "def"].map(|end| folder.join(format!("{}.{end}", location.0)));
-                    files.extend(of.into_iter().filter(|file| file.exists()));
-                }
-            }
-        }
-        Ok(Format::Liballprof) => {
-            if let Ok(job) = LiballprofJob::open(path) {
-                files.extend((1..job.ranks()).map(|rank| job.path(rank).to_owned()));
-            }
-        }
-        _ => {}
+    if let Ok(format) = Format::of(path) {
+        files.extend(format.other_files(path));
     }
     files
 }

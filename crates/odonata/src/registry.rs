@@ -7,8 +7,8 @@ use odonata_declare::{Entry, Named, entries};
 use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Schedule};
 use odonata_load::collective::{self, Family as Library};
+use odonata_load::replay::Format as TraceFormat;
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
-use odonata_traces::Format as TraceFormat;
 use serde::Serialize;
 
 use crate::batch::{OrderSpec, PolicySpec};

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use odonata_load::Program;
-use odonata_load::replay::{Options, Trace};
+use odonata_load::replay::{Options, Summary, Trace};
+use odonata_traces::TraceError;
 use odonata_traces::codes::read_jobs;
 use odonata_traces::otf2::{
     ArchiveWriter, CommRef, Event, EventKind, NewComm, NewDefinitions, NewRegion, RegionRef,
     Transfer,
 };
 use odonata_traces::tracer::TracerConfig;
-use odonata_traces::{Summary, TraceError};
 use odonata_units::Bytes;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -48,7 +48,8 @@ impl TraceError {
         }
     }
 
-    pub(crate) fn io(file: &str, position: Position, error: &std::io::Error) -> Self {
+    /// A file that cannot be read on from there.
+    pub fn io(file: &str, position: Position, error: &std::io::Error) -> Self {
         Self::new(file, position, format!("cannot be read: {error}"))
     }
 

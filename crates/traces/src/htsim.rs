@@ -520,7 +520,7 @@ impl<R: Read> ConnectionReader<R> {
 const HEADINGS: [&str; 4] = ["Nodes", "Connections", "Triggers", "Failures"];
 
 /// Whether `line` is one of a connection matrix: a line of its heading, or a connection.
-pub(crate) fn is_line(line: &[u8]) -> bool {
+pub fn is_line(line: &[u8]) -> bool {
     let mut of_line = words(line);
     let Some(first) = of_line.next() else {
         return false;

@@ -18,9 +18,7 @@ pub mod otf2;
 pub mod packets;
 mod paths;
 mod reopened;
-mod summary;
 pub mod tracer;
 
 pub use error::{Position, TraceError};
 pub use reopened::ReopenedFile;
-pub use summary::{Format, KindCount, Summary};

@@ -26,7 +26,7 @@ const MAX_LINE: usize = 32 << 20;
 /// Most ranks of a job.
 const MAX_RANKS: u32 = 1 << 24;
 /// What a trace begins with.
-pub(crate) const MARK: &str = "# htor's PMPI Tracer";
+pub const MARK: &str = "# htor's PMPI Tracer";
 
 /// A job: the traces of all its ranks.
 #[derive(Clone, Debug)]

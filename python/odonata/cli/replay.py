@@ -13,6 +13,7 @@ from odonata.cli.shared import (
     changes_complete,
     debug_option,
     json_option,
+    lists_trace_formats,
     notices,
     print_json,
     progress_terminal,
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
 @click.option("--no-plots", is_flag=True, help="Draw no pictures.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
+@lists_trace_formats
 def replay(
     files: tuple[Path, ...],
     network: Path | None,
@@ -141,10 +143,7 @@ def replay(
 ) -> None:
     """Replay traces of real applications side by side, each as a job.
 
-    FILE is the description of a DUMPI job (.meta), the anchor file of an OTF2 archive (.otf2), a
-    GOAL schedule, the liballprof trace of rank 0 (.txt) beside those of the other ranks, an htsim
-    connection matrix (.cm) or a packet trace. Every trace is first read once, to check that every
-    message sent is also received.
+    Every trace is first read once, to check that every message sent is also received.
     """
     if compute_scale is not None and gap is not None:
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")

@@ -7,6 +7,7 @@ numpy, pydantic, the engine) where it is used, in functions.
 from __future__ import annotations
 
 import csv
+import inspect
 import itertools
 import json
 import math
@@ -28,6 +29,15 @@ if TYPE_CHECKING:
     from odonata.scenario import Scenario
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def lists_trace_formats(command: Command) -> Command:
+    """Says in the help of a command, the text of its function, which files of traces are read."""
+    from odonata.names import TRACE_FORMAT
+
+    files = "; ".join(text[:1].lower() + text[1:].rstrip(".") for text in TRACE_FORMAT.values())
+    command.__doc__ = f"{inspect.cleandoc(command.__doc__ or '')}\n\nFILE is one of these: {files}."
+    return command
 
 
 def option(*names: str, old: str = "", **settings: Any) -> Callable[[Command], Command]:

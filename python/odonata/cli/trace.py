@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    json_option,
+    lists_trace_formats,
+    new_table,
+    print_json,
+)
 from odonata.errors import InternalError, TraceError
 from odonata.terminal import terminal
 
@@ -35,13 +42,11 @@ def trace() -> None:
 )
 @json_option
 @debug_option
+@lists_trace_formats
 def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
     """Print what trace files hold: ranks, and records and bytes sent by kind.
 
-    Reads every FILE to its end, so that damage anywhere is found. FILE is the DUMPI trace of a
-    rank (.bin) or the description of a DUMPI job (.meta), a GOAL schedule as text or in binary,
-    the anchor file of an OTF2 archive (.otf2), the liballprof trace of rank 0 (.txt), an htsim
-    connection matrix (.cm), or a packet trace.
+    Reads every FILE to its end, so that damage anywhere is found.
     """
     summaries = [_summary(file, records) for file in files]
     if as_json:

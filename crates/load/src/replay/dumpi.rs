@@ -10,12 +10,13 @@ mod repeated;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use odonata_traces::TraceError;
 use odonata_traces::dumpi::{
-    self, COMM_SELF, COMM_WORLD, Datatypes, DumpiJob, Function, RankReader, Status,
+    self, COMM_SELF, COMM_WORLD, Datatypes, DumpiJob, DumpiReader, Function, RankReader, SentBytes,
+    Status, Trailer,
 };
+use odonata_traces::{Position, TraceError};
 use odonata_units::RankId;
 
 pub use partners::Partners;
@@ -26,6 +27,8 @@ use super::call::{
     Call, Calls, Direction, GroupMade, GroupNumber, Message, Origin, Outcome, Place, Record,
     RequestNumber, Slot, Source, Span, Until, Visit,
 };
+use super::format::{Counter, Start, TraceFormat};
+use super::{Kind, Options};
 
 /// `MPI_COMM_NULL`, `MPI_GROUP_NULL`, `MPI_REQUEST_NULL`; 0 stands for an error.
 const NULL: u16 = 1;
@@ -724,4 +727,113 @@ fn request(number: i32) -> Result<RequestNumber, String> {
 
 fn until(of: Arguments<'_>) -> Result<Until, String> {
     Ok(Until::Requested(request(of.int("request")?)?))
+}
+
+/// The trace of a rank.
+pub(in crate::replay) struct DumpiRank;
+
+impl TraceFormat for DumpiRank {
+    const IS_MPI: bool = true;
+
+    fn recognises(start: &Start<'_>) -> bool {
+        start.bytes.starts_with(b"\xff\xaa\xddDUMPI")
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let mut reader = DumpiReader::open(path)?;
+        count_header(counter, reader.header());
+        let trailer = reader.trailer().clone();
+        let unknown = count_calls(counter, &trailer, || reader.next_call())?;
+        count_unknown(counter, unknown);
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        let Some(partners) = options.repeat_rank else {
+            let reason = "is the trace of one rank; open the description of its job (.meta), or let it stand \
+                          for all ranks (repeat_rank)";
+            let file = path.display().to_string();
+            return Err(TraceError::new(&file, Position::Whole, reason));
+        };
+        Kind::mpi(DumpiSource::repeat(path, options.ranks, partners)?, options)
+    }
+}
+
+/// The description of a job.
+pub(in crate::replay) struct DumpiJobFile;
+
+impl TraceFormat for DumpiJobFile {
+    const IS_MPI: bool = true;
+
+    fn recognises(start: &Start<'_>) -> bool {
+        let keys = ["fileprefix=", "numprocs="];
+        (start.lines()).any(|line| keys.iter().any(|key| line.starts_with(key)))
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let job = DumpiJob::open(path)?;
+        counter.summary.ranks = u64::from(job.ranks());
+        counter.fact("trace files", format!("{}-*.bin", job.meta().prefix));
+        let mut unknown = 0;
+        for rank in (0..job.ranks()).map(RankId) {
+            let mut reader = job.rank(rank)?;
+            if rank.0 == 0 {
+                count_header(counter, reader.header());
+            }
+            let trailer = reader.trailer().clone();
+            unknown += count_calls(counter, &trailer, || reader.next_call())?;
+        }
+        count_unknown(counter, unknown);
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        Kind::mpi(DumpiSource::open(path)?, options)
+    }
+
+    fn other_files(path: &Path) -> Vec<PathBuf> {
+        DumpiJob::open(path).map_or_else(
+            |_| Vec::new(),
+            |job| {
+                (0..job.ranks())
+                    .map(|rank| job.path(RankId(rank)))
+                    .collect()
+            },
+        )
+    }
+}
+
+fn count_header(counter: &mut Counter, header: &dumpi::Header) {
+    let [major, minor, patch] = header.version;
+    counter.fact("version", format!("{major}.{minor}.{patch}"));
+    counter.fact("start", dumpi::text::date(header.start_time));
+    counter.fact("host", String::from_utf8_lossy(&header.host));
+}
+
+/// Counts the calls of a rank; how many of them send what has no known size.
+fn count_calls(
+    counter: &mut Counter,
+    trailer: &Trailer,
+    mut next: impl FnMut() -> Result<Option<dumpi::Call>, TraceError>,
+) -> Result<u64, TraceError> {
+    let mut sent = SentBytes::new(&trailer.datatype_sizes);
+    let mut unknown = 0;
+    while let Some(call) = next()? {
+        let bytes = sent.of(&call);
+        unknown += u64::from(bytes.is_none());
+        counter.add(call.function.name(), bytes.unwrap_or(0), || {
+            let mut text = Vec::new();
+            // Writing into memory does not fail.
+            let _ = dumpi::text::write_call(&call, trailer, &mut text);
+            String::from_utf8_lossy(&text).trim_end().to_owned()
+        });
+    }
+    Ok(unknown)
+}
+
+fn count_unknown(counter: &mut Counter, calls: u64) {
+    if calls > 0 {
+        let said = format!("bytes of {calls} calls whose datatype has no known size");
+        counter.fact("not counted", said);
+    }
 }

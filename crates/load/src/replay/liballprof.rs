@@ -27,7 +27,7 @@ mod requests;
 mod translation;
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use odonata_traces::liballprof::{self, Comm, LiballprofJob, LiballprofReader, Moment};
@@ -39,6 +39,8 @@ use requests::Requests;
 use translation::Translation;
 
 use super::call::{Call, Calls, Place, Record, Source, Span, Visit};
+use super::format::{Counter, Start, TraceFormat};
+use super::{Kind, Options};
 
 /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` of MPICH; its other handles have the same or the next
 /// higher bits set.
@@ -409,5 +411,57 @@ impl Calls for LiballprofCalls<'_> {
 
     fn error_at(&self, at: u64, reason: String) -> TraceError {
         TraceError::new(self.file(), Position::Line(at), reason)
+    }
+}
+
+/// Jobs of liballprof, by the trace of rank 0.
+pub(in crate::replay) struct Liballprof;
+
+impl TraceFormat for Liballprof {
+    const IS_MPI: bool = true;
+
+    fn recognises(start: &Start<'_>) -> bool {
+        let call = start.lines().find(|line| !line.starts_with('#'));
+        start.text.starts_with(liballprof::MARK)
+            || call.is_some_and(|line| line.starts_with("MPI_") && line.contains(':'))
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let job = LiballprofJob::open(path)?;
+        counter.summary.ranks = u64::from(job.ranks());
+        for rank in 0..job.ranks() {
+            let mut reader = job.rank(rank)?;
+            while let Some(call) = reader.next_call()? {
+                let name = call.function();
+                counter.add(name, call.sent(), || {
+                    format!("rank {rank}: {}", call.text())
+                });
+            }
+            if rank == 0 {
+                let remarks: Vec<String> = reader.remarks().to_vec();
+                for (begin, name) in [("time: ", "start"), ("hostname: ", "host")] {
+                    let said = remarks.iter().find_map(|remark| remark.strip_prefix(begin));
+                    if let Some(said) = said {
+                        counter.fact(name, said);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        Kind::mpi(LiballprofSource::open(path)?, options)
+    }
+
+    fn other_files(path: &Path) -> Vec<PathBuf> {
+        LiballprofJob::open(path).map_or_else(
+            |_| Vec::new(),
+            |job| {
+                (1..job.ranks())
+                    .map(|rank| job.path(rank).to_owned())
+                    .collect()
+            },
+        )
     }
 }

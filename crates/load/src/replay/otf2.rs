@@ -5,11 +5,11 @@
 //! sends to and receives from all ranks of the communicator, itself included.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use odonata_traces::otf2::{
-    Archive, Clock, Collective, CommRef, EventKind, EventReader, GroupKind, LocationRef, RegionRef,
-    Root, Transfer, WindowRef,
+    Archive, Clock, Collective, CommRef, Definitions, Event, EventKind, EventReader, GroupKind,
+    LocationRef, RegionRef, Root, Transfer, WindowRef,
 };
 use odonata_traces::{Position, ReopenedFile, TraceError};
 use odonata_units::Bytes;
@@ -18,6 +18,8 @@ use super::call::{
     Call, Calls, Defined, Direction, Marker, Message, Outcome, Place, Record, RequestNumber, Shape,
     Slot, Source, Span, Until, Visit,
 };
+use super::format::{Counter, Start, TraceFormat};
+use super::{Kind, Options};
 
 /// Number of MPI among the programming models.
 const MPI: u8 = 4;
@@ -761,4 +763,88 @@ impl Otf2Calls<'_> {
         };
         Ok((slot, shape))
     }
+}
+
+/// Archives, by their anchor file.
+pub(in crate::replay) struct Otf2;
+
+impl TraceFormat for Otf2 {
+    const IS_MPI: bool = true;
+
+    fn recognises(start: &Start<'_>) -> bool {
+        start.bytes.get(2..7) == Some(b"OTF2\0")
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let archive = Archive::open(path)?;
+        let definitions = archive.definitions();
+        counter.summary.ranks = definitions.locations().len() as u64;
+        counter.fact("written by", archive.anchor().creator.clone());
+        counter.fact("communicators", definitions.comms().len());
+        let clock = definitions.clock();
+        let seconds = clock.length as f64 / clock.ticks_per_second as f64;
+        counter.fact("duration", format!("{seconds:.6} s"));
+        let markers = archive.markers()?;
+        if !markers.is_empty() {
+            counter.fact("markers", markers.len());
+        }
+        for (location, of) in definitions.locations() {
+            if of.events == 0 {
+                continue;
+            }
+            let mut events = archive.events(*location)?;
+            while let Some(event) = events.next_event()? {
+                let (kind, bytes) = kind_of(&event, definitions);
+                counter.add(&kind, bytes, || {
+                    format!("location {}: {} {:?}", location.0, event.time, event.kind)
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        Kind::mpi(Otf2Source::open(path)?, options)
+    }
+
+    fn other_files(path: &Path) -> Vec<PathBuf> {
+        let Ok(archive) = Archive::open(path) else {
+            return Vec::new();
+        };
+        let mut files = vec![path.with_extension("def")];
+        files.extend(Some(path.with_extension("marker")).filter(|file| file.exists()));
+        let folder = path.with_extension("");
+        for location in archive.definitions().locations().keys() {
+            let of = ["evt", "def"].map(|end| folder.join(format!("{}.{end}", location.0)));
+            files.extend(of.into_iter().filter(|file| file.exists()));
+        }
+        files
+    }
+}
+
+/// What an event counts as, and the bytes that it sends.
+fn kind_of(event: &Event, definitions: &Definitions) -> (String, u64) {
+    let kind = match &event.kind {
+        EventKind::Enter(region) => {
+            let region = definitions.regions().get(region);
+            return (region.map_or("Enter", |region| &region.name).to_owned(), 0);
+        }
+        EventKind::CollectiveEnd { operation, .. } => return (format!("{operation:?}"), 0),
+        EventKind::Send(of) | EventKind::Isend(of, _) => return ("send".to_owned(), of.size.0),
+        EventKind::Put { size, .. } => return ("put".to_owned(), size.0),
+        EventKind::Get { .. } => "get",
+        EventKind::Leave(_) => "(leave)",
+        EventKind::Recv(_) | EventKind::Irecv(..) => "receive",
+        EventKind::IrecvRequest(_) => "receive posted",
+        EventKind::IsendComplete(_) => "send completed",
+        EventKind::CollectiveBegin => "(collective begins)",
+        EventKind::MeasurementOn => "(recording on)",
+        EventKind::MeasurementOff => "(recording off)",
+        EventKind::BufferFlush(_) => "(buffer written)",
+        EventKind::CollectiveComplete { operation, .. } => {
+            return (format!("{operation:?} (non-blocking)"), 0);
+        }
+        _ => "(other)",
+    };
+    (kind.to_owned(), 0)
 }

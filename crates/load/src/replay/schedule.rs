@@ -10,9 +10,9 @@ use odonata_traces::TraceError;
 use odonata_traces::goal::{Action, Node, Operation};
 use odonata_units::{Picoseconds, RankId};
 
-pub(super) use flows::Flows;
-pub(super) use goal::GoalFile;
-pub(super) use packets::Packets;
+pub(super) use flows::Htsim;
+pub(super) use goal::{GoalBinary, GoalText};
+pub(super) use packets::PacketTrace;
 
 use self::rank::ScheduledRank;
 use super::clock::Compute;

@@ -1,7 +1,7 @@
 //! What functions of MPI mean, on traces made for it.
 
+use odonata_load::replay::Summary;
 use odonata_load::{Action, Idle, ProcessorId, Program, Step};
-use odonata_traces::Summary;
 use odonata_traces::dumpi::{Status, Value};
 use odonata_units::{Bytes, RankId};
 

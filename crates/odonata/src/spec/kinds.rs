@@ -5,6 +5,7 @@ use odonata_declare::table::Declared;
 use odonata_load::CollectiveKind;
 use odonata_load::application::Application;
 use odonata_load::collective;
+use odonata_load::replay::Format as TraceFormat;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -340,6 +341,10 @@ fn motifs() -> Vec<KindDeclaration> {
         |name: &'static str, class, table| motif(&[name], json!({"name": name}), class, table);
     let mut trace = Trace::declaration();
     trace.keys = within(trace.keys, "kind").collect();
+    for key in trace.keys.iter_mut().filter(|key| key.key == "file") {
+        let formats: Vec<&str> = TraceFormat::TEXTS.to_vec();
+        key.text = format!("{} {}", key.text, formats.join(" ").replace(". ", "; "));
+    }
     let mut kinds = vec![
         plain("all-to-all", "AllToAll", AllToAll::declaration()),
         plain("bisection", "Bisection", Bisection::declaration()),

@@ -211,14 +211,8 @@ pub enum MatrixOrder {
 
 table! {
     /// Replays what a real application did.
-    ///
-    /// A trace of MPI (DUMPI, OTF2, liballprof), a schedule (GOAL), the flows of an htsim connection
-    /// matrix, or packets.
     pub struct Trace {
-        /// The trace, relative to the scenario: the description of a DUMPI job (.meta), the anchor
-        /// file of an OTF2 archive (.otf2), a GOAL schedule (text or binary), the liballprof trace
-        /// of rank 0 (.txt), with those of the other ranks beside it, a connection matrix (.cm), or
-        /// a packet trace; with `repeat_rank` the DUMPI trace of one rank (.bin).
+        /// The trace, relative to the scenario.
         file: PathBuf = PathBuf::new() => Notes { parts: "trace", ..Notes::NEEDED },
         /// Factor for every time between two calls: 0 replays the communication alone. Default: 1.
         compute_scale: Option<f64> = None => Notes::AMOUNT,

@@ -10,13 +10,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use odonata_traces::goal::{Action, Node, Operation, Tag};
-use odonata_traces::htsim::{Connection, ConnectionReader, Firing, Start, Statement};
+use odonata_traces::htsim::{self, Connection, ConnectionReader, Firing, Start, Statement};
 use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled};
-use crate::replay::Compute;
 use crate::replay::facts::TraceFacts;
+use crate::replay::format::{self, Counter, TraceFormat};
+use crate::replay::{Compute, Kind, Options};
 
 /// Most flows of a matrix: three kinds of messages need tags of their own.
 const MAX_FLOWS: usize = 1 << 30;
@@ -293,5 +294,42 @@ impl Graph for NodeFlows<'_> {
 
     fn node(&mut self, operation: u32) -> Result<Node, TraceError> {
         Ok(self.0[operation as usize].clone())
+    }
+}
+
+/// Connection matrices.
+pub(in crate::replay) struct Htsim;
+
+impl TraceFormat for Htsim {
+    fn recognises(start: &format::Start<'_>) -> bool {
+        // By any of its lines, so that a matrix whose first line is damaged is told which line that is.
+        let first = start
+            .lines()
+            .next()
+            .and_then(|line| line.split_whitespace().next());
+        matches!(first, Some("Nodes" | "Connections"))
+            || first.is_some()
+                && start
+                    .text
+                    .lines()
+                    .any(|line| htsim::is_line(line.as_bytes()))
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let mut reader = ConnectionReader::open(path)?;
+        counter.summary.ranks = u64::from(reader.announced().nodes);
+        while let Some(statement) = reader.next_statement()? {
+            let (kind, bytes) = match statement {
+                Statement::Connection(connection) => ("connection", connection.size.0),
+                Statement::Trigger(_) => ("trigger", 0),
+                Statement::Failure(_) => ("failure", 0),
+            };
+            counter.add(kind, bytes, || format!("{statement:?}"));
+        }
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        Flows::open(path, options.compute).map(Kind::scheduled)
     }
 }

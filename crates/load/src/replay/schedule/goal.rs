@@ -7,15 +7,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use odonata_files::Unpacked;
 use odonata_traces::goal::{
-    Action, ConversionError, GoalBinaryReader, GoalTextReader, Node, RankNodes, Tag, text_to_binary,
+    Action, ConversionError, GoalBinaryReader, GoalTextReader, Node, RankNodes, RankSchedule, Tag,
+    text_to_binary,
 };
 use odonata_traces::{Position, ReopenedFile, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled, calculation, check_processor};
-use crate::replay::Compute;
 use crate::replay::balance::Balance;
 use crate::replay::facts::TraceFacts;
+use crate::replay::format::{Counter, Start, TraceFormat};
+use crate::replay::{Compute, Kind, Options};
 
 /// Unit of durations, as LogGOPSim takes them.
 const NANOSECOND: Picoseconds = Picoseconds(1_000);
@@ -218,4 +220,73 @@ impl Graph for RankNodes<ReopenedFile> {
     fn node(&mut self, operation: u32) -> Result<Node, TraceError> {
         RankNodes::node(self, operation)
     }
+}
+
+/// Schedules as text.
+pub(in crate::replay) struct GoalText;
+
+impl TraceFormat for GoalText {
+    fn recognises(start: &Start<'_>) -> bool {
+        start.text.contains("num_ranks")
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let mut reader = GoalTextReader::open(path)?;
+        counter.summary.ranks = u64::from(reader.ranks());
+        let mut edges = 0;
+        while let Some((rank, schedule)) = reader.next_rank()? {
+            edges += count_rank(counter, rank, &schedule);
+        }
+        counter.fact("dependencies", edges);
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        GoalFile::open(path, true, options.compute).map(Kind::scheduled)
+    }
+}
+
+/// Binary schedules.
+pub(in crate::replay) struct GoalBinary;
+
+impl TraceFormat for GoalBinary {
+    fn recognises(start: &Start<'_>) -> bool {
+        let header = start
+            .bytes
+            .first_chunk::<8>()
+            .copied()
+            .map(u64::from_le_bytes);
+        matches!(header, Some(4_223 | 2_342))
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let mut reader = GoalBinaryReader::open(path)?;
+        counter.summary.ranks = u64::from(reader.ranks());
+        let mut edges = 0;
+        for rank in (0..reader.ranks()).map(RankId) {
+            let schedule = reader.rank(rank)?;
+            edges += count_rank(counter, rank, &schedule);
+        }
+        counter.fact("dependencies", edges);
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        GoalFile::open(path, false, options.compute).map(Kind::scheduled)
+    }
+}
+
+/// Counts the operations of a rank; how many dependencies there are.
+fn count_rank(counter: &mut Counter, rank: RankId, schedule: &RankSchedule) -> u64 {
+    for operation in schedule.operations() {
+        let (kind, bytes) = match operation.action {
+            Action::Send { size, .. } => ("send", size.0),
+            Action::Receive { .. } => ("recv", 0),
+            Action::Calculate { .. } => ("calc", 0),
+        };
+        counter.add(kind, bytes, || {
+            format!("rank {rank}: {:?}", operation.action)
+        });
+    }
+    schedule.edges() as u64
 }

@@ -8,8 +8,9 @@ use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
 use super::{Graph, Schedule, Scheduled};
-use crate::replay::Compute;
 use crate::replay::facts::TraceFacts;
+use crate::replay::format::{Counter, Start, TraceFormat};
+use crate::replay::{Compute, Kind, Options};
 
 /// Most end points of a trace.
 const MAX_RANKS: u32 = 1 << 24;
@@ -190,5 +191,38 @@ impl Graph for RankPackets<'_> {
             on_finish,
             on_start: Vec::new(),
         })
+    }
+}
+
+/// Packet traces.
+pub(in crate::replay) struct PacketTrace;
+
+impl TraceFormat for PacketTrace {
+    fn recognises(start: &Start<'_>) -> bool {
+        let words = |line: &str| {
+            line.split_whitespace()
+                .map(str::parse::<u64>)
+                .collect::<Vec<_>>()
+        };
+        let first = start.lines().next().map(words);
+        first.is_some_and(|words| words.len() == 5 && words.iter().all(Result::is_ok))
+    }
+
+    fn count(path: &Path, counter: &mut Counter) -> Result<(), TraceError> {
+        let mut reader = PacketReader::open(path)?;
+        let (mut highest, mut first, mut last) = (0, None, 0);
+        while let Some(packet) = reader.next_packet()? {
+            highest = highest.max(packet.source).max(packet.destination);
+            first = first.or(Some(packet.seconds));
+            last = packet.seconds;
+            counter.add("packet", packet.size.0, || format!("{packet:?}"));
+        }
+        counter.summary.ranks = u64::from(highest);
+        counter.fact("duration", format!("{} s", last - first.unwrap_or(last)));
+        Ok(())
+    }
+
+    fn open(path: &Path, options: Options) -> Result<Kind, TraceError> {
+        Packets::open(path, options.compute).map(Kind::scheduled)
     }
 }
