@@ -85,7 +85,8 @@ def build_tables(
 #: Tables of what is recorded on request, which results of before they existed lack.
 _LATER = ("link_jobs", "link_waits", "arrivals")
 #: What columns of these names number.
-_JOBS, _ROUTERS, _NODES, _GROUPS, _RANKS = "jobs", "routers", "nodes", "groups", "ranks"
+_JOBS, _ROUTERS, _NODES = "jobs", "routers", "nodes"
+_GROUPS, _RANKS = "groups", "ranks"
 _NUMBERED: Mapping[str, str] = {
     **dict.fromkeys(("job", "by_job"), _JOBS),
     **dict.fromkeys(("router", "from_router", "to_router"), _ROUTERS),

@@ -50,14 +50,20 @@ def as_written(value: Any, path: str = "", wrong: list[Problem] | None = None) -
     """
     if isinstance(value, Quantity):
         return str(value)
+    if isinstance(value, str):
+        # Bytes of a command line that are no letters of its locale have no place in Unicode.
+        return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, Mapping):
-        return {str(key): as_written(one, f"{path}.{key}", wrong) for key, one in value.items()}
+        return {
+            as_written(str(key)): as_written(one, f"{path}.{key}", wrong)
+            for key, one in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [as_written(one, f"{path}[{place}]", wrong) for place, one in enumerate(value)]
     if hasattr(value, "as_written"):
         return value.as_written()
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if isinstance(value, (str, bool)) or (is_number and math.isfinite(value)):
+    if isinstance(value, bool) or (is_number and math.isfinite(value)):
         return value
     allowed = "a finite number" if is_number else "a text, number, true or false, list or table"
     if wrong is not None:

@@ -259,12 +259,11 @@ UNIFORM = {"pattern": "uniform-random", "message": "64 B", "load": 0.1}
 
 
 def engine_error(data: dict[str, object], directory: Path) -> ScenarioError:
-    """What running a scenario fails with."""
+    """What reading or running a scenario fails with."""
     from odonata.simulate import run
 
-    scenario = Scenario.from_dict(data, file=str(directory / "bad.toml"))
     with pytest.raises(ScenarioError) as caught:
-        run(scenario)
+        run(Scenario.from_dict(data, file=str(directory / "bad.toml")))
     assert caught.value.file == str(directory / "bad.toml")
     return caught.value
 
