@@ -287,11 +287,6 @@ def job(**keys: object) -> dict[str, object]:
             ["1024 B", "one packet"],
         ),
         (
-            dragonfly(routing={"algorithm": "minimal", "candidates": 2}),
-            "network.routing.candidates",
-            ["minimal routing has no such option", "ugal-l"],
-        ),
-        (
             {"network": DRAGONFLY, "job": []},
             "job",
             ["none", "at least one job"],
@@ -362,22 +357,6 @@ def job(**keys: object) -> dict[str, object]:
             ["all-to-all"],
         ),
         (
-            dragonfly(routing={"algorithm": "par", "threshold": 0.5}),
-            "network.routing.threshold",
-            ["found 0.5 without a unit", "B"],
-        ),
-        (
-            # Whatever its value: "paper" is what `fpar` has by default.
-            dragonfly(routing={"algorithm": "par", "rules": "paper"}),
-            "network.routing.rules",
-            ["par routing has no such option", "for fpar:", "candidates, threshold"],
-        ),
-        (
-            dragonfly(routing={"algorithm": "shortest-path", "minimal_links": "all"}),
-            "network.routing.minimal_links",
-            ["shortest-path routing has no such option", "ugal-g, par and tago", "choice"],
-        ),
-        (
             dragonfly(
                 routing={
                     "algorithm": "minimal",
@@ -387,16 +366,6 @@ def job(**keys: object) -> dict[str, object]:
             ),
             "network.routing.minimal_links",
             ['"shortest"', "only routes over `paths`"],
-        ),
-        (
-            dragonfly(routing={"algorithm": "minimal", "exploration": 0.5}),
-            "network.routing.exploration",
-            ["no such option", "q-adaptive"],
-        ),
-        (
-            dragonfly(routing={"algorithm": "q-adaptive", "per": "message"}),
-            "network.routing.per",
-            ["q-adaptive routing has no such option", "for minimal,"],
         ),
         (
             {**dragonfly(), "simulation": {"settle": "1 us"}},
@@ -440,6 +409,52 @@ def test_semantic_errors_name_their_key(
         assert word in str(error)
     if error.found:
         assert f"found {error.found}; allowed: {error.allowed}" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("data", "path", "words"),
+    [
+        (
+            dragonfly(routing={"algorithm": "minimal", "candidates": 2}),
+            "network.routing.candidates",
+            ["minimal routing has no such option", "ugal-l"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "par", "threshold": 0.5}),
+            "network.routing.threshold",
+            ["found 0.5 without a unit", "B"],
+        ),
+        (
+            # Whatever its value: "paper" is what `fpar` has by default.
+            dragonfly(routing={"algorithm": "par", "rules": "paper"}),
+            "network.routing.rules",
+            ["par routing has no such option", "for fpar:", "candidates, threshold"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "shortest-path", "minimal_links": "all"}),
+            "network.routing.minimal_links",
+            ["shortest-path routing has no such option", "ugal-g, par and tago", "choice"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "minimal", "exploration": 0.5}),
+            "network.routing.exploration",
+            ["no such option", "q-adaptive"],
+        ),
+        (
+            dragonfly(routing={"algorithm": "q-adaptive", "per": "message"}),
+            "network.routing.per",
+            ["q-adaptive routing has no such option", "for minimal,"],
+        ),
+    ],
+)
+def test_keys_of_other_algorithms_are_refused_at_reading(
+    data: dict[str, object], path: str, words: list[str]
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_dict(data)
+    assert caught.value.path == path
+    for word in words:
+        assert word in str(caught.value)
 
 
 def test_mistakes_of_building_are_told_together_and_beside_those_of_reading(
