@@ -102,9 +102,10 @@ def test_phases_can_lie_in_a_file(tmp_path: Path) -> None:
     file.write_text('phases = [ { kind = "halo2d", message = "1 kb" } ]')
     with pytest.raises(ScenarioError, match=r"app\.toml") as error:
         scenario(motif, nodes=2, directory=tmp_path).normalised()
-    assert error.value.problems[0].path == "phases[0].message"
+    assert error.value.problems[0].path == "job[0].motif.file"
+    assert "line 1: phases[0].message: " in error.value.problems[0].message
     file.unlink()
-    with pytest.raises(ScenarioError, match="cannot be read"):
+    with pytest.raises(ScenarioError, match="No such file"):
         scenario(motif, nodes=2, directory=tmp_path).normalised()
 
 

@@ -7,6 +7,7 @@ import gzip
 import io
 import lzma
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -247,7 +248,8 @@ def test_inputs_without_end_are_refused_by_every_command(line: str, tmp_path: Pa
     arguments = line.replace("MACHINE", str(machine)).split()
     code, _, error = call(*arguments, directory=tmp_path)
     assert code in (2, 4), error
-    assert f"{DEVICE}:" in error or f'"{DEVICE}"' in error
+    # By its name, or as the directory of results that it is not.
+    assert re.search(rf'{DEVICE}(/result\.json)?:|"{DEVICE}"', error), error
 
 
 def test_a_pipe_without_end_is_refused(tmp_path: Path) -> None:

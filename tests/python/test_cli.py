@@ -81,7 +81,6 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     fake: Any = SimpleNamespace(
         engine_form=odonata._engine.engine_form,
-        jobs_mistake=odonata._engine.jobs_mistake,
         run=run,
         bench=bench,
         verify=lambda spec, progress, seconds: {

@@ -415,7 +415,7 @@ def fake_python(directory: Path, line: str) -> str:
 def test_missing_mpi_is_said_by_node(slurm: Path, tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare)], check=True)
-    with pytest.raises(ClusterError, match=r"cannot load MPI on 2 of 2 nodes .*pip install 'odon"):
+    with pytest.raises(ClusterError, match=r"cannot load MPI on 2 of 2 nodes .*pip install mpi4py"):
         prober(tmp_path).run(quick(python=str(bare / "bin" / "python")))
 
 

@@ -18,6 +18,21 @@ CRATES = Path(__file__).resolve().parents[2] / "crates"
 
 Module = tuple[str, ...]
 
+#: A run's partition is generic over the parts that it is compiled for, and each of these acts upon
+#: a partition: a larger circle by design. None but these may belong to it.
+GENERIC = {
+    "sim": {
+        "engine/model",
+        "engine/partition",
+        "engine/partition/forward",
+        "engine/partition/view",
+        "engine/ranks",
+        "engine/routed",
+        "engine/scheduler",
+        "engine/switch",
+    }
+}
+
 
 def modules(root: Path) -> dict[Module, Path]:
     """Files of a crate by the path of their module."""
@@ -74,10 +89,10 @@ def imports(root: Path) -> nx.DiGraph:
 
 @pytest.mark.parametrize("crate", sorted(path.name for path in CRATES.iterdir()))
 def test_no_circle_is_larger_than_a_pair(crate: str) -> None:
-    circles = nx.strongly_connected_components(imports(CRATES / crate / "src"))
-    largest = max(circles, key=len, default=set())
-    names = sorted("/".join(module) for module in largest)
-    assert len(largest) <= 2, names
+    found = nx.strongly_connected_components(imports(CRATES / crate / "src"))
+    circles = [{"/".join(module) for module in circle} for circle in found]
+    larger = [circle for circle in circles if len(circle) > 2]
+    assert [circle for circle in larger if not circle <= GENERIC.get(crate, set())] == []
 
 
 def test_paths_of_a_tree_of_use() -> None:

@@ -150,7 +150,7 @@ def test_isolated_jobs_share_no_group() -> None:
         ("8-6", ['"3-8"']),
         ("six", ['"3-8"']),
         ("0-9999999", ['"3-8"']),
-        ([], ["at least 1"]),
+        ([], ["at least 1 number"]),
         (3, ["a list of numbers", '"3-8"']),
     ],
 )

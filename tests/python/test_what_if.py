@@ -240,7 +240,7 @@ def test_networks_that_do_not_fit() -> None:
     )
     with pytest.raises(ClusterError, match="2 groups of up to 4"):
         under_policy(look, Rules(), RUNS, 3600, small)
-    with pytest.raises(SpecError, match="communication_share"):
+    with pytest.raises(SpecError, match="mpi_share"):
         log = replace(always_talk("ring"), communication_share="log")
         under_policy(look, Rules(), RUNS, 3600, log)
     # Two jobs on a node at once: plain Slurm may, a network of flows does not say what they do.

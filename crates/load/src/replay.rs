@@ -27,6 +27,7 @@ mod mpi;
 mod operations;
 mod options;
 mod otf2;
+mod partners;
 mod region;
 mod requests;
 mod schedule;
@@ -38,10 +39,10 @@ use odonata_traces::{Position, TraceError};
 use odonata_units::{Picoseconds, RankId};
 
 pub use clock::Compute;
-pub use dumpi::Partners;
 pub use facts::TraceFacts;
 pub use format::{KindCount, Summary};
 pub use options::Options;
+pub use partners::Partners;
 pub use region::{Border, Region};
 
 use self::format::{Counter, Start, TraceFormat, formats};

@@ -4,7 +4,6 @@
 //! sst-dumpi, `dumpi/common/constants.h` and `dumpiio.c`.
 
 mod arguments;
-mod partners;
 mod parts;
 mod repeated;
 
@@ -19,7 +18,7 @@ use odonata_traces::dumpi::{
 use odonata_traces::{Position, TraceError};
 use odonata_units::RankId;
 
-pub use partners::Partners;
+use super::partners::Partners;
 
 use self::arguments::Arguments;
 use self::repeated::{Repeated, check_lockstep};

@@ -1,7 +1,7 @@
 //! What is asked of a replay.
 
 use super::clock::Compute;
-use super::dumpi::Partners;
+use super::partners::Partners;
 use super::region::Region;
 use crate::collective::Algorithms;
 

@@ -409,7 +409,10 @@ impl Quantity {
         });
         let largest = fitting.max_by_key(|unit| unit.1);
         largest.map_or_else(
-            || format!("{value} {}", self.base_unit),
+            || match u64::try_from(value) {
+                Ok(value) if !self.printed.contains(&self.base_unit) => self.shortest(value),
+                _ => format!("{value} {}", self.base_unit),
+            },
             |(unit, numerator, _)| format!("{} {unit}", value / numerator),
         )
     }

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use super::declarations::{self, tables};
 use super::family::FamilyDeclaration;
+use super::kinds::Kinds;
 use super::source::key_lines;
 use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
@@ -231,6 +232,15 @@ fn families() -> &'static [FamilyDeclaration] {
 fn lists() -> &'static [List] {
     static LISTS: OnceLock<Vec<List>> = OnceLock::new();
     LISTS.get_or_init(registry)
+}
+
+/// The tables of several kinds likewise.
+fn kinds_of(name: &str) -> Option<&'static Kinds> {
+    static KINDS: OnceLock<Vec<Kinds>> = OnceLock::new();
+    KINDS
+        .get_or_init(declarations::kinds)
+        .iter()
+        .find(|kinds| kinds.name == name)
 }
 
 /// Reads tables by what is declared of them.

@@ -15,7 +15,7 @@ use odonata_traces::TraceError;
 
 use super::super::call::{Call, Calls, Origin, Slot};
 use super::super::groups::{GroupId, Groups};
-use super::partners::Partners;
+use crate::replay::partners::Partners;
 
 /// Where ranks are in a communicator, as comm-local numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

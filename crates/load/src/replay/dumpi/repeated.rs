@@ -11,9 +11,9 @@ use super::super::call::{
     Call, Calls, Message, Origin, Outcome, Record, RequestNumber, Shape, Slot, Until,
 };
 use super::super::requests::{Effect, Effects};
-use super::partners::Partners;
 use super::parts::{Made, Membership, Plan, Plans, part};
 use super::{DumpiCalls, DumpiSource};
+use crate::replay::partners::Partners;
 use crate::script::Handle;
 
 /// How the trace of one rank is seen by the others.

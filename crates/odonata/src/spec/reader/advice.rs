@@ -2,9 +2,8 @@
 
 use serde_json::Value;
 
-use super::jobs::kinds_of;
 use super::words::{below, describe, nearest, quoted};
-use super::{Object, Reader, SHARED, TABLES, declared, families, lists};
+use super::{Object, Reader, SHARED, TABLES, declared, families, kinds_of, lists};
 use crate::spec::quantity::Quantity;
 use crate::spec::table::{KeyDeclaration, Kind};
 

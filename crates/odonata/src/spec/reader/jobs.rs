@@ -8,8 +8,7 @@ use serde_json::{Map, Value, json};
 use super::advice::{instead_of_kind, respelled};
 use super::values::is_numbers;
 use super::words::{below, describe, nearest, quoted};
-use super::{Object, Reader};
-use crate::spec::declarations::kinds;
+use super::{Object, Reader, kinds_of};
 use crate::spec::forms::{Fits, Forms, PLUG_IN, forms};
 use crate::spec::kinds::Kinds;
 use crate::spec::{key_lines, toml_value};
@@ -17,16 +16,7 @@ use crate::spec::{key_lines, toml_value};
 /// Files of phases may name each other up to this depth.
 const DEEPEST: usize = 16;
 
-/// The tables of several kinds, declared once for all reading.
-pub(super) fn kinds_of(name: &str) -> Option<&'static Kinds> {
-    static KINDS: OnceLock<Vec<Kinds>> = OnceLock::new();
-    KINDS
-        .get_or_init(kinds)
-        .iter()
-        .find(|kinds| kinds.name == name)
-}
-
-/// The values of several forms likewise.
+/// The values of several forms, declared once for all reading.
 fn forms_of(name: &str) -> Option<&'static Forms> {
     static FORMS: OnceLock<Vec<Forms>> = OnceLock::new();
     FORMS

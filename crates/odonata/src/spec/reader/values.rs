@@ -421,7 +421,10 @@ impl Reader<'_> {
             _ => None,
         };
         if found.is_none() {
-            let allowed = "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
+            let allowed = match given {
+                Value::Array(values) if values.is_empty() => "at least 1 number",
+                _ => "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"",
+            };
             self.refuse(path, describe(given), allowed);
         }
         found
