@@ -279,7 +279,7 @@ pub struct RoutingSpec {
     /// Merges virtual channels: channel `i` becomes
     /// `min(i, virtual_channels - 1)`. With fewer channels than the algorithm
     /// needs, a network can deadlock, as `verify` shows; more than it needs
-    /// are [`Lanes`](super::Lanes) of the links. `None`: as many as it needs.
+    /// are [`Lanes`] of the links. `None`: as many as it needs.
     pub virtual_channels: Option<u8>,
 }
 
