@@ -62,7 +62,7 @@ fn family() -> impl Strategy<Value = Family> {
 
 /// The algorithm of a name with drawn parameters, a tenth of it being the one of them that is a share.
 fn drawn(name: AlgorithmName, adaptive: AdaptiveOptions, tenths: u32) -> Algorithm {
-    let network = crossbar(1, link(LinkKind::Terminal, RATE, 0, 4096));
+    let network = crossbar(1, link(LinkKind::Terminal, RATE, 10_000, 4_096));
     let spec = Keys::from(name).spec(&Usual::new(&network));
     let mut algorithm = spec.expect("keys as by default").algorithm;
     match &mut algorithm {
