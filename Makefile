@@ -101,8 +101,7 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 	cargo test --workspace --doc --profile quick --locked --quiet
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile tests/python
 	$(BIN)/python tools/shipped.py -n $(TEST_PROCESSES)
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile studies/tests
-	$(BIN)/python -m pytest tests/live
+	@$(MAKE) --no-print-directory test-studies test-live
 	@test ! -e $(SKIPPED) || { echo "Skipped tests of Rust:"; sort -u $(SKIPPED) | sed 's/^/  /'; }
 	@echo "target/ takes $$(du -sh target | cut -f 1)."
 	@echo "The engine in place is the one with all checks, several times slower; make build" \
@@ -112,13 +111,10 @@ test: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## all tests, Rust and P
 test-studies: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of studies/ alone
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile studies/tests
 
-# Slurm, circuits and switches: what needs real components, and what stands in for them.
-LIVE := $(addprefix tests/python/,test_cluster_*.py test_control.py test_slurmrestd.py test_what_if.py)
-
 .PHONY: test-live
-test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of the live side alone
-	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile $(LIVE)
-	$(BIN)/python -m pytest tests/live
+test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of live/ alone
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --ignore live/tests/real live/tests
+	$(BIN)/python -m pytest live/tests/real
 
 .PHONY: lint
 lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian packages that the tests with real components (tests/live, test_report.py,
+# Installs the Debian packages that the tests with real components (live/tests/real, test_report.py,
 # test_completion.py) need.
 # Where it cannot (no apt-get, no rights) it says so; those tests then skip by name.
 # No package starts a daemon: the tests start their own and end them.

@@ -48,7 +48,7 @@ MACHINES = {"x86_64": 62, "aarch64": 183}
 #: Its C library is 2.17 of 2012, which all of today's distributions have, or a later one.
 PLATFORM = "manylinux2014"
 #: What a wheel holds.
-PACKAGES = ("python/odonata", "studies/odonata_studies")
+PACKAGES = ("python/odonata", "live/odonata_live", "studies/odonata_studies")
 NOTEBOOK = ROOT / "examples" / "notebooks" / "first_run.ipynb"
 
 
@@ -327,6 +327,8 @@ def smoke(wheel: Path, python: str, expected: str, notebook: bool) -> None:
         need("report.html")
         odonata("topology", "describe", "wiring.toml")
         odonata("study", "kaplan2017", "--quick", "--dry-run")
+        odonata("cluster", "slurm-files", "files", "--partition", "main", "--heartbeat", "beat")
+        need("files/job_submit.lua")
         need("environment/share/man/man1/odonata.1")
         if notebook:
             call(run, "-m", "pip", "install", "-q", "nbclient", "ipykernel", **bare)

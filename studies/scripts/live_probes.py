@@ -1,6 +1,6 @@
 """Probes beside background traffic on an emulated cluster: the figure of study-live-probes.md.
 
-    .venv/bin/python tests/live/network_experiment.py studies/data/live_probes.csv    # as root
+    .venv/bin/python live/tests/real/network_experiment.py studies/data/live_probes.csv    # as root
     .venv/bin/python studies/scripts/live_probes.py
 
 Leaves pages/figures/study-live-probes.png and prints the tables of the page.

@@ -1,6 +1,6 @@
 """GTC over steered uplinks in namespaces: the figure and tables of pages/study-live-testbed.md.
 
-    .venv/bin/python tests/live/steered_testbed.py studies/data    # as root; minutes
+    .venv/bin/python live/tests/real/steered_testbed.py studies/data    # as root; minutes
     .venv/bin/python studies/scripts/live_testbed.py
 
 live_testbed_pause.csv are the times of another one, with --repetitions 3 --steps 2 --pause 12.5.

@@ -19,12 +19,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from odonata.cluster.evaluation import evaluate
-from odonata.cluster.outcomes import Kind, Outcome
 from odonata.errors import OdonataError
 from odonata.plots.style import JOB_COLOURS, new_figure, plain_powers, save, style
 from odonata.tails import correlate, find_modes, fit_families, measure_tail
 from odonata.tails.netgauge import NodeCounts, read_blocks, read_node_counts
+from odonata_live.cluster.evaluation import evaluate
+from odonata_live.cluster.outcomes import Kind, Outcome
 
 HOME = Path(__file__).resolve().parents[1]
 DATA = "shared/data"

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     *sorted(ROOT.glob("*.md")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *(ROOT / name / "README.md" for name in ("python", "live")),
     *sorted((ROOT / "studies").rglob("*.md")),
     ROOT / "examples" / "README.md",
 ]

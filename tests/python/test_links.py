@@ -11,26 +11,30 @@ from pathlib import Path
 import pytest
 
 from command import call
-from odonata.cluster.journal import open_journal
-from odonata.cluster.pulse import Pulse
-from odonata.cluster.slurm_files import write_slurm_files
-from odonata.cluster.store import StoreFile
-from odonata.cluster.watch import Store, Watch, write_metrics
-from odonata.control.circuits import Connection
-from odonata.control.drivers.recorder import Recorder
-from odonata.control.plant import Switch
 from odonata.errors import OutputError
 from odonata.output import CLAIM_FILE, Claim, create, rewrite, subdirectory, write_file
 from odonata.plots import new_figure, save
 from odonata.shipped import example
 from odonata.study.execution import Store as Points
+from odonata_live.cluster.journal import open_journal
+from odonata_live.cluster.pulse import Pulse
+from odonata_live.cluster.slurm_files import write_slurm_files
+from odonata_live.cluster.store import StoreFile
+from odonata_live.cluster.watch import Store, Watch, write_metrics
+from odonata_live.control.circuits import Connection
+from odonata_live.control.drivers.recorder import Recorder
+from odonata_live.control.plant import Switch
+from sources import SOURCES
 
 ROOT = Path(__file__).parents[2]
 
 # --- The sources ----------------------------------------------------------------------
 
 #: Where files are opened to write; measure.py runs without Odonata, streams.py opens /dev/null.
-OPENS = {"output.py", "cluster/on_nodes/measure.py", "cli/streams.py"}
+OPENS = {
+    *("odonata/output.py", "odonata/cli/streams.py"),
+    "odonata_live/cluster/on_nodes/measure.py",
+}
 #: Methods and functions that open a file by its name to write it, or change its mode.
 WRITES = {
     *("write_text", "write_bytes", "touch", "chmod", "lchmod", "savetxt", "to_csv", "to_parquet"),
@@ -66,10 +70,8 @@ def opens_to_write(call: ast.Call) -> bool:
 
 
 def test_every_file_is_opened_by_one_function() -> None:
-    package = ROOT / "python" / "odonata"
     found = set()
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).as_posix()
+    for name, path in SOURCES.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and opens_to_write(node):
                 found.add(name)

@@ -12,8 +12,8 @@ from odonata import _engine, names
 from odonata.motif import Motif
 from odonata.network import Network
 from odonata.traffic import AnyTraffic
+from sources import SOURCES
 
-PACKAGE = Path(names.__file__).parent
 LISTS: dict[str, list[str]] = {
     one["name"]: [entry["name"] for entry in one["entries"]] for one in _engine.registry()
 }
@@ -71,8 +71,7 @@ def lists_of_texts(source: Path) -> Iterator[tuple[int, list[str]]]:
 
 @pytest.mark.parametrize(
     "source",
-    sorted(set(PACKAGE.rglob("*.py")) - {PACKAGE / "names.py"}),
-    ids=lambda path: str(path.relative_to(PACKAGE)),
+    [pytest.param(file, id=name) for name, file in SOURCES.items() if name != "odonata/names.py"],
 )
 def test_no_module_lists_them_again(source: Path) -> None:
     for line, texts in lists_of_texts(source):

@@ -11,8 +11,9 @@ from odonata.cli.commands import odonata
 from odonata.cli.slurm import beside_recorded
 from odonata.errors import JobLogError
 
-#: Runs of 200 sleep jobs on an emulated cluster of 16 nodes, by tests/live/test_slurm_schedules.py:
-#: seeds 1 to 3, one job every 0.8 s, which sleeps 10 s to 25 s.
+#: Runs of 200 sleep jobs on an emulated cluster of 16 nodes, by
+#: live/tests/real/test_slurm_schedules.py: seeds 1 to 3, one job every 0.8 s, which sleeps 10 s
+#: to 25 s.
 EMULATED = Path(__file__).parents[2] / "crates" / "scheduler" / "tests" / "emulated_slurm"
 OUTPUTS = Path(__file__).parents[3] / "shared" / "data" / "slurm-outputs"
 

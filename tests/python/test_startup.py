@@ -76,6 +76,7 @@ def test_commands_make_their_tables_without_pandas(
     assert code == 0
     assert "pyarrow" in modules
     assert "pandas" not in modules
+    assert not {name for name in modules if name.startswith("odonata_live")}
 
 
 def test_a_command_loads_no_other_command() -> None:
@@ -85,6 +86,8 @@ def test_a_command_loads_no_other_command() -> None:
         *("odonata.cli.commands", "odonata.cli.numeric", "odonata.cli.shared"),
         *("odonata.cli.streams", "odonata.cli.verify"),
     }
+    # Nor does it look for commands of other packages.
+    assert not modules & {"odonata.installed", "importlib.metadata", "odonata_live"}
 
 
 def test_the_package_loads_nothing_heavy_until_it_is_used() -> None:
@@ -114,7 +117,11 @@ def test_every_listed_command_exists() -> None:
     from odonata.cli.commands import COMMANDS, odonata
 
     context = click.Context(odonata)
-    for name in COMMANDS:
+    listed = odonata.list_commands(context)
+    # Those of the live side, which entry points name, stand among ours.
+    assert listed[listed.index("log") :][:4] == ["log", "cluster", "control", "tails"]
+    assert [name for name in listed if name not in ("cluster", "control")] == list(COMMANDS)
+    for name in listed:
         command = odonata.get_command(context, name)
         assert command is not None
         assert command.name == name
@@ -151,6 +158,8 @@ def test_every_shell_gets_its_script(shell: str) -> None:
     ("line", "word", "expected"),
     [
         ("odonata sat", 1, {"saturation"}),
+        ("odonata clu", 1, {"cluster"}),
+        ("odonata control r", 2, {"recover", "routes"}),
         ("odonata to", 1, {"topology"}),
         ("odonata topology d", 2, {"describe", "draw"}),
         ("odonata topology export x.toml --format g", 5, {"graphml", "gexf"}),

@@ -14,12 +14,12 @@ from rich.table import Table
 from rich.text import Text
 
 from command import Done, call
-from odonata.cluster.journal import Journal
-from odonata.cluster.watch import Store
 from odonata.progress import PredictionsBar, StudyBar
 from odonata.terminal import _kind, clean, clean_json, terminal
+from odonata_live.cluster.journal import Journal
+from odonata_live.cluster.watch import Store
+from sources import SOURCES
 
-ROOT = Path(__file__).parents[2]
 #: Colours, a window's title, bells, the same in one letter, overwriting, text that runs the other
 #: way, and markup of ours.
 NAME = "\x1b[31mred\x1b]0;pwn\x07\x9b5m\x00\b\r\u202edet[/b][link=x]"
@@ -71,10 +71,8 @@ def test_tables_titles_texts_and_bars(colour: bool) -> None:
 
 def test_all_that_is_printed_goes_through_one_module() -> None:
     """`sys.stdout.write` of JSON beside it, and what nodes without Odonata say to each other."""
-    package = ROOT / "python" / "odonata"
     found = set()
-    for path in sorted(package.rglob("*.py")):
-        name = path.relative_to(package).as_posix()
+    for name, path in SOURCES.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if not isinstance(node, ast.Call):
                 continue
@@ -84,10 +82,10 @@ def test_all_that_is_printed_goes_through_one_module() -> None:
             ):
                 found.add(f"{name}: {called}")
     assert found == {
-        "terminal.py: click.echo",
-        "cli/shared.py: sys.stdout.write",
-        "cli/streams.py: print",
-        "cluster/on_nodes/measure.py: print",
+        "odonata/terminal.py: click.echo",
+        "odonata/cli/shared.py: sys.stdout.write",
+        "odonata/cli/streams.py: print",
+        "odonata_live/cluster/on_nodes/measure.py: print",
     }
 
 

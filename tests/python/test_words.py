@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Where sources of the product lie, by the form of their doc comments.
 PLACES = {
     "rs": (r"^\s*//[/!] ", ["crates"]),
-    "py": (r'^\s*(?:r?"""|#: )', ["python", "studies", "tests", "tools"]),
+    "py": (r'^\s*(?:r?"""|#: )', ["python", "live", "studies", "tests", "tools"]),
 }
 
 

@@ -11,10 +11,10 @@ import pytest
 
 import odonata
 from command import call
-from odonata.control.driver import make_driver
 from odonata.errors import LibraryError
 from odonata.libraries import REQUIREMENTS
 from odonata.study.remote import DaskExecutor
+from odonata_live.control.driver import make_driver
 
 #: Set by tools/shipped.py, whose environment has nothing that is installed on request.
 bare = pytest.mark.skipif(

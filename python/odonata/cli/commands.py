@@ -26,11 +26,14 @@ COMMANDS = (
     *("example", "init"),
     *("run", "replay", "sweep", "show", "compare", "report", "ranks", "export", "saturation"),
     *("interference", "study", "verify"),
-    *("topology", "mapping", "trace", "schedule", "slurm", "log", "cluster", "control", "tails"),
+    *("topology", "mapping", "trace", "schedule", "slurm", "log", "tails"),
     *("predict-collective", "measurements", "calibrate"),
     *("schema", "bench"),
 )
-
+#: Entry points by which other packages add commands: each leads to one of its name.
+GROUP = "odonata.commands"
+#: Before which of ours ``--help`` lists them.
+OTHERS_BEFORE = "tails"
 
 #: By which a shell asks for its script of completion (``bash_source``), and this for words.
 COMPLETION = "_ODONATA_COMPLETE"
@@ -41,15 +44,26 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names, in the order of ``--help``."""
-        return list(COMMANDS)
+        from odonata.installed import installed
+
+        others = sorted(installed(GROUP).keys() - set(COMMANDS))
+        place = COMMANDS.index(OTHERS_BEFORE)
+        return [*COMMANDS[:place], *others, *COMMANDS[place:]]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of a name, or ``None`` if there is none."""
-        if cmd_name not in COMMANDS:
+        command: click.Command
+        if cmd_name in COMMANDS:
+            name = cmd_name.replace("-", "_")
+            module = importlib.import_module(f"odonata.cli.{name}")
+            command = getattr(module, name)
+            return command
+        from odonata.installed import installed, load
+
+        point = installed(GROUP).get(cmd_name)
+        if point is None:
             return None
-        name = cmd_name.replace("-", "_")
-        module = importlib.import_module(f"odonata.cli.{name}")
-        command: click.Command = getattr(module, name)
+        command = load(point, "command")
         return command
 
 

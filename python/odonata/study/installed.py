@@ -7,24 +7,19 @@ that makes a :class:`~odonata.study.study.Study`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
 
-from odonata.errors import PlugInError
+from odonata.installed import installed, load
 from odonata.study.study import Study
 
 #: The group of the entry points.
 GROUP = "odonata.studies"
 
 
-def _points() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
-
-
 def names() -> list[str]:
     """The names of all that are installed, sorted."""
-    return sorted(_points())
+    return sorted(installed(GROUP))
 
 
 def find(name: str) -> Path | Callable[[], Study] | None:
@@ -33,13 +28,10 @@ def find(name: str) -> Path | Callable[[], Study] | None:
     Raises:
         PlugInError: If it cannot be imported.
     """
-    point = _points().get(name)
+    point = installed(GROUP).get(name)
     if point is None:
         return None
-    try:
-        found: Any = point.load()
-    except (ImportError, AttributeError) as error:
-        raise PlugInError(f"the study {name} cannot be loaded: {point.value}: {error}") from error
+    found: Any = load(point, "study")
     return found  # type: ignore[no-any-return]
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from random import Random
 
-from odonata.cluster.queue import QueuedJob
-from odonata.cluster.utilisation import spanning, utilisation
+from odonata_live.cluster.queue import QueuedJob
+from odonata_live.cluster.utilisation import spanning, utilisation
 from odonata_studies.longtail import machine
 
 DAYS = 90

@@ -103,7 +103,7 @@ fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) {
 }
 
 /// Sizes of nine jobs and where Slurm 22.05.8 put them, one after the other, on an idle cluster
-/// of this tree (tests/live/test_queue_foretold.py, seed 1).
+/// of this tree (live/tests/real/test_queue_foretold.py, seed 1).
 #[test]
 fn leaf_switches_of_a_tree_are_filled_as_slurm_fills_them() {
     let recorded: [&[u32]; 9] = [

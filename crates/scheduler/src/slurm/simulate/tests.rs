@@ -1,5 +1,5 @@
 //! Each pass of a real Slurm beside ours: three recordings of an emulated cluster of 16 nodes
-//! (Slurm 22.05.8; tests/live), 200 jobs each, and two of one of 32 on a tree, 36 jobs each. Before every pass our state is made Slurm's own,
+//! (Slurm 22.05.8; live/tests/real), 200 jobs each, and two of one of 32 on a tree, 36 jobs each. Before every pass our state is made Slurm's own,
 //! so that what a pass starts, and where, is compared without what followed from earlier
 //! differences.
 

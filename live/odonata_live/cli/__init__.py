@@ -1,0 +1,1 @@
+"""The commands of the live side, a module each."""

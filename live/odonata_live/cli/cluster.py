@@ -1,0 +1,170 @@
+"""``odonata cluster``: clusters in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from odonata.cli.shared import debug_option, json_option, new_table, print_csv, print_json
+from odonata.terminal import say, terminal
+from odonata_live.cli.cluster_advise import advise
+from odonata_live.cli.cluster_options import (
+    read_topology,
+    size,
+    span,
+    timeout_option,
+    topology_option,
+)
+from odonata_live.cli.cluster_place import decisions, place, slurm_files, submit
+from odonata_live.cli.cluster_probe import probe, probes
+from odonata_live.cli.cluster_show import show
+from odonata_live.cli.cluster_utilisation import utilisation
+from odonata_live.cli.cluster_what_if import what_if
+
+
+@click.group()
+@debug_option
+def cluster() -> None:
+    """Clusters in use: who sits where, how busy the network is and was."""
+
+
+@cluster.command()
+@click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--period",
+    callback=span,
+    default="60 s",
+    show_default=True,
+    metavar="TIME",
+    help="Time between two queries to Slurm.",
+)
+@click.option(
+    "--for",
+    "for_",
+    callback=span,
+    metavar="TIME",
+    help='How long to watch, e.g. "2 w".  [default: until stopped]',
+)
+@click.option(
+    "--keep",
+    callback=span,
+    metavar="TIME",
+    help=("Remove samples older than this.  [default: keep all]"),
+)
+@click.option(
+    "--largest",
+    callback=size,
+    default="1 GiB",
+    show_default=True,
+    metavar="SIZE",
+    help="Remove the oldest samples once all of them take more than this.",
+)
+@topology_option(default="none", more=" Also keeps the traffic between islands and between groups.")
+@click.option(
+    "--metrics",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the latest sample to this file in Prometheus' text format, for the textfile "
+    "collector of its node exporter. The file is replaced each time.",
+)
+@timeout_option
+@debug_option
+def watch(
+    store: Path,
+    period: int,
+    for_: int | None,
+    keep: int | None,
+    largest: int,
+    topology: Path | None,
+    metrics: Path | None,
+    timeout: float,
+) -> None:
+    """Sample the utilisation once per period, for weeks, and keep it in STORE.
+
+    Costs the controller one squeue per period, or less while squeue fails or is slow. Continues a
+    STORE that exists. A kill loses only the sample that was being taken; Ctrl-C and SIGTERM end
+    the command.
+    """
+    import time
+
+    from odonata_live.cluster.stopping import stopping
+    from odonata_live.cluster.watch import Watch
+
+    wiring = None if topology is None else read_topology(topology)
+
+    def tell(line: str) -> None:
+        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+
+    watching = Watch(
+        period_s=period,
+        timeout_s=timeout,
+        keep_s=keep,
+        largest_bytes=largest,
+        topology=wiring,
+        metrics=metrics,
+        say=tell,
+    )
+    tell(f"watching into {store}, one sample in {period} s")
+    with stopping():
+        watching.run(store, for_s=float("inf") if for_ is None else for_)
+    tell(f"{watching.kept} samples kept")
+
+
+@cluster.command()
+@click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--last",
+    callback=span,
+    metavar="TIME",
+    help=('Only the samples of this last stretch of time, e.g. "12 h".  [default: all]'),
+)
+@click.option(
+    "--csv", "as_csv", is_flag=True, help=("Print all samples as a table for other programs.")
+)
+@json_option
+@debug_option
+def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
+    """Show what `odonata cluster watch` kept in STORE: how busy the network was."""
+    import time
+
+    from odonata_live.cluster.watch import COLUMNS, Store
+
+    kept = Store(store)
+    samples = kept.samples(since_s=0 if last is None else time.time() - last)
+    kept.close()
+    if as_json:
+        print_json({"samples": samples})
+        return
+    if as_csv:
+        print_csv(samples, COLUMNS)
+        return
+    out = terminal()
+    good = [sample for sample in samples if sample["error"] is None]
+    out.print(f"{len(samples)} samples, of {len(samples) - len(good)} Slurm gave no answer")
+    if not good:
+        return
+    table = new_table()
+    for heading in ("hour of the day", "samples", "b: least", "median", "most"):
+        table.add_column(heading, justify="right")
+    by_hour: dict[int, list[float]] = {}
+    for sample in good:
+        by_hour.setdefault(time.localtime(sample["time_s"]).tm_hour, []).append(sample["b"])
+    for hour, values in sorted(by_hour.items()):
+        ordered = sorted(values)
+        figures = (ordered[0], ordered[len(ordered) // 2], ordered[-1])
+        row = (f"{hour:02}", str(len(ordered)), *(f"{value:.3f}" for value in figures))
+        table.add_row(*row)
+    out.print(table)
+    now = good[-1]
+    below = sum(sample["b"] <= now["b"] for sample in good) / len(good)
+    out.print(f"latest: b = {now['b']:.3f}; it was so low or lower {100 * below:.0f} % of the time")
+
+
+cluster.add_command(utilisation)
+cluster.add_command(show)
+for command in (place, submit, decisions, slurm_files, what_if):
+    cluster.add_command(command)
+cluster.add_command(probe)
+cluster.add_command(probes)
+cluster.add_command(advise)

@@ -1,0 +1,423 @@
+"""``odonata cluster what-if``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from odonata.cli.keys import given_options
+from odonata.cli.log import read_log, reading_options
+from odonata.cli.numeric import Number, Whole
+from odonata.cli.schedule_options import READING
+from odonata.cli.shared import debug_option, escape, json_option, new_table, option, print_json
+from odonata.terminal import say, terminal
+from odonata_live.cli.cluster_options import (
+    read_text,
+    read_topology,
+    sinfo_option,
+    span,
+    squeue_option,
+    timeout_option,
+    topology_option,
+)
+from odonata_live.cli.cluster_place import POLICIES
+
+if TYPE_CHECKING:
+    from odonata.batch.network import SharedLinks
+    from odonata_live.cluster.what_if import Predicted, RunTimes
+
+SLURM = "slurm"
+
+
+@click.command("what-if")
+@click.option(
+    "--policy",
+    "policies",
+    multiple=True,
+    type=click.Choice([SLURM, *POLICIES]),
+    default=(SLURM, "grap", "contiguous"),
+    show_default=True,
+    help="Plain Slurm, or a policy that chooses nodes; may be given several times.",
+)
+@click.option(
+    "--for",
+    "horizon",
+    callback=span,
+    default="12 h",
+    show_default=True,
+    metavar="TIME",
+    help="How far ahead to look.",
+)
+@click.option(
+    "--run-times",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Known run times, as lines JOB,SECONDS.",
+)
+@click.option(
+    "--share",
+    type=Number(0, 10, above=True),
+    default=1.0,
+    show_default=True,
+    help="For all other jobs: run time divided by time limit.",
+)
+@squeue_option
+@sinfo_option()
+@topology_option()
+@click.option(
+    "--group",
+    "level",
+    type=click.Choice(["island", "leaf"]),
+    default="island",
+    show_default=True,
+    help="What a group is.",
+)
+@click.option(
+    "--network",
+    type=click.Choice(["none", "flow"]),
+    default="none",
+    show_default=True,
+    help="What makes run times longer: nothing, or the links of a machine that running jobs share "
+    "as flows, so that run times follow from who is placed where (as in `odonata schedule`).",
+)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="With --network flow: scenario file whose [network] is that of the cluster, with its "
+    "routing; its groups are the cluster's, in the same order.",
+)
+@click.option(
+    "--mpi-share",
+    metavar="SHARE",
+    help="With --network flow: the share of their time that jobs communicate: one share such as "
+    "30%, or two between which each job's share is drawn, such as 10%..50%.",
+)
+@click.option(
+    "--mix",
+    multiple=True,
+    metavar="MIX",
+    help="With --network flow: traffic of jobs of FROM to TO nodes, drawn by shares, e.g. "
+    "2..64:uniform=40%,ring=60%; may be given several times.  [default: uniform, stencil and "
+    "ring in equal shares]",
+)
+@click.option(
+    "--injection",
+    default="25%",
+    show_default=True,
+    metavar="SHARE",
+    help="With --network flow: the fraction of its link's rate at which a node sends while it "
+    "communicates.",
+)
+@click.option(
+    "--switch-delay",
+    default="100 ms",
+    show_default=True,
+    metavar="TIME",
+    help="With --network flow, where the machine sets circuits for jobs: how long a job stands "
+    "still at its start while circuits are set, if any circuit changes.",
+)
+@click.option(
+    "--network-seed",
+    type=Whole(0),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Seed of what is drawn for jobs.",
+)
+@click.option(
+    "--draws",
+    type=Whole(1, 10_001),
+    default=21,
+    show_default=True,
+    metavar="N",
+    help="Under plain Slurm without a network: how often to draw the tenths of a second that "
+    "Slurm does not report and that may decide which job overtakes which. A start is the "
+    "median of the draws, and --jobs shows the range that holds eight in ten of them; with 1 "
+    "nothing is drawn.",
+)
+@click.option("--jobs", "list_jobs", is_flag=True, help="Show every job's start under each policy.")
+@option(
+    "--log",
+    old="--replay",
+    type=click.Path(path_type=Path),
+    metavar="LOG",
+    help="Instead of the queue: simulate a log of the past (sacct, scontrol show jobs, JSON) and "
+    "report how far the simulation is from what happened. Needs --conf.",
+)
+@reading_options
+@click.option(
+    "--conf",
+    "configuration",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="slurm.conf or listings of scontrol show config, nodes, partitions.  "
+    "[default: asks Slurm]",
+)
+@timeout_option
+@json_option
+@debug_option
+def what_if(
+    policies: tuple[str, ...],
+    horizon: int,
+    run_times: Path | None,
+    share: float,
+    squeue: Path | None,
+    sinfo: Path | None,
+    topology: Path | None,
+    level: str,
+    network: str,
+    machine: Path | None,
+    mpi_share: str | None,
+    mix: tuple[str, ...],
+    injection: str,
+    switch_delay: str,
+    network_seed: int,
+    draws: int,
+    list_jobs: bool,
+    log: Path | None,
+    configuration: tuple[Path, ...],
+    timeout: float,
+    as_json: bool,
+    **how: Any,
+) -> None:
+    """Predict when waiting jobs will start: under plain Slurm, GRAP and others, side by side.
+
+    Starts from the jobs that run now, on their nodes. Later submissions are unknown, and so are
+    run times: by default every job runs up to its time limit, wherever it is placed.
+    """
+    from odonata_live.cluster.what_if import RunTimes, read_run_times, summary
+
+    if log is not None:
+        if not configuration:
+            raise click.UsageError("--log needs --conf: the cluster that the log is of")
+        if squeue is not None:
+            raise click.UsageError("--squeue and --log are two sources: give one of them")
+        _replay(log, how, configuration, as_json)
+        return
+    if given := [one.option for one, _ in given_options(READING, how)]:
+        raise click.UsageError(f"{given[0]} needs --log: a job log")
+    if (squeue is None) != (sinfo is None):
+        raise click.UsageError("--squeue and --sinfo go together: they are of the same moment")
+    if squeue is not None and SLURM in policies and not configuration:
+        raise click.UsageError(
+            "--squeue with --policy slurm needs --conf: slurm.conf, or what scontrol show config, "
+            "nodes and partitions printed"
+        )
+    links = None
+    if network == "flow":
+        if machine is None or mpi_share is None:
+            raise click.UsageError("--network flow needs --machine SCENARIO and --mpi-share SHARE")
+        from odonata.batch.network import COMMON_MIX, SharedLinks
+
+        links = SharedLinks(
+            mix=mix or COMMON_MIX,
+            communication_share=mpi_share,
+            seed=network_seed,
+            machine=machine,
+            injection=injection,
+            switch_delay=switch_delay,
+        )
+    elif machine is not None or mpi_share is not None or mix:
+        raise click.UsageError("--machine, --mpi-share and --mix need --network flow")
+    known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
+    now_s, found = _predict(
+        *(policies, horizon, RunTimes(known, share), topology, level, configuration, timeout),
+        *(links, draws),
+        None if squeue is None or sinfo is None else (squeue, sinfo),
+    )
+    if as_json:
+        print_json(
+            {
+                policy: {
+                    "now_s": now_s,
+                    "summary": summary(jobs),
+                    "jobs": [{**job.__dict__, "wait_s": job.wait_s} for job in jobs],
+                }
+                for policy, jobs in found.items()
+            }
+        )
+        return
+    out = terminal()
+    table = new_table()
+    headings = ["", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
+    for heading in headings + ["stretch"] * (links is not None):
+        table.add_column(heading, justify="right" if heading else "left")
+    for policy, jobs in found.items():
+        row = summary(jobs)
+        waits = (_time(row[f"{name}_wait_s"]) for name in ("mean", "median", "p95"))
+        table.add_row(
+            *(policy, str(row["jobs"]), str(row["start"]), *waits),
+            *(_figure(row["mean_slowdown"]), _figure(row["mean_groups"])),
+            *([_figure(row["mean_stretch"])] if links is not None else []),
+        )
+    out.print(table)
+    if links is not None and links.sets_circuits_for_jobs():
+        out.print(
+            "Circuits: under grap of each large job, between its groups; otherwise as many between "
+            "every two groups.",
+            soft_wrap=True,
+        )
+    if list_jobs:
+        _list(found)
+
+
+def _predict(
+    policies: tuple[str, ...],
+    horizon: int,
+    run_times: RunTimes,
+    topology: Path | None,
+    level: str,
+    configuration: tuple[Path, ...],
+    timeout: float,
+    links: SharedLinks | None,
+    draws: int,
+    files: tuple[Path, Path] | None,
+) -> tuple[float, dict[str, list[Predicted]]]:
+    """The moment from which starts count, Unix seconds, and jobs by policy.
+
+    Args:
+        policies: Their names.
+        horizon: How far to look, seconds.
+        run_times: Of the jobs.
+        topology: The file that names it; by default Slurm is asked.
+        level: What a group is.
+        configuration: Slurm's files.
+        timeout: Of Slurm's commands, seconds.
+        links: The network that jobs share.
+        draws: How often to draw.
+        files: What squeue and sinfo printed; by default Slurm is asked.
+    """
+    import re
+    import time
+
+    from odonata_live.cluster import slurm, survey
+    from odonata_live.cluster.placing import Rules
+    from odonata_live.cluster.what_if import (
+        Snapshot,
+        read_last_backfill,
+        read_snapshot,
+        unaccounted,
+        under_policy,
+        under_slurm,
+    )
+
+    given = [(path.name, read_text(path)) for path in configuration]
+    diagnosis = listing = ""
+    if files is not None:
+        squeue, sinfo = files
+        listing = read_text(squeue)
+        wiring = None if topology is None else read_topology(topology)
+        now, machine, jobs, wiring = read_snapshot(
+            (str(squeue), listing), (str(sinfo), read_text(sinfo)), given, wiring
+        )
+    else:
+        if SLURM in policies:
+            listing = slurm.ask(("squeue", "--json"), timeout)
+            diagnosis = slurm.ask(("sdiag",), timeout)
+        jobs, _ = survey.ask_jobs(timeout)
+        now = time.time()
+        wiring = survey.ask_topology(timeout) if topology is None else read_topology(topology)
+        machine = survey.ask_machine(timeout)
+    unknown = unaccounted(machine, jobs)
+    if unknown and files is None:
+        time.sleep(1)
+        again, _ = survey.ask_jobs(timeout)
+        unknown &= unaccounted(survey.ask_machine(timeout), again)
+    if unknown:
+        names = ", ".join(sorted(unknown)[:4]) + (", …" if len(unknown) > 4 else "")
+        say(
+            f"{len(unknown)} nodes are busy with jobs that Slurm does not show ({names}): no job "
+            "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
+            err=True,
+        )
+    snapshot = Snapshot(now, machine, jobs, wiring, unknown)
+    found: dict[str, list[Predicted]] = {}
+    for policy in dict.fromkeys(policies):
+        if policy == SLURM:
+            texts = given or [
+                (what, slurm.ask(("scontrol", "show", what), timeout))
+                for what in ("config", "nodes", "partitions")
+            ]
+            if not configuration and re.search(r"(?m)^TopologyPlugin\s*=.*/tree", texts[0][1]):
+                texts.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
+            backfilled = read_last_backfill(diagnosis)
+            found[policy] = under_slurm(
+                *(snapshot, listing, texts, run_times, horizon, backfilled, links, level, draws)
+            )
+        else:
+            rules = Rules(policy=policy, level=level)
+            found[policy] = under_policy(snapshot, rules, run_times, horizon, links)
+    return now, found
+
+
+def _replay(
+    log: Path, how: Mapping[str, Any], configuration: tuple[Path, ...], as_json: bool
+) -> None:
+    from odonata.batch.slurm import schedule_as_slurm
+    from odonata_live.cluster.what_if import replay_error
+
+    simulated = schedule_as_slurm(read_log(log, how), list(configuration))
+    columns = ["submit_s", "start_s", "recorded_wait_s"]
+    both = simulated.jobs.select(columns).to_pandas().dropna()
+    recorded = (both["submit_s"] + both["recorded_wait_s"]).tolist()
+    figures = replay_error(recorded, both["start_s"].tolist(), both["submit_s"].tolist())
+    if as_json:
+        print_json({"error": figures, "notes": simulated.notes})
+        return
+    out = terminal()
+    for note in simulated.notes:
+        out.print(f"Note: {escape(note)}", soft_wrap=True)
+    if not figures["jobs"]:
+        out.print("no job of the log started both in it and in the simulation")
+        return
+    out.print(
+        f"{figures['jobs']} jobs: starts are off by {_time(figures['median_error_s'])} (median), "
+        f"{_time(figures['mean_error_s'])} (mean)",
+        soft_wrap=True,
+    )
+    out.print(
+        f"mean wait {_time(figures['mean_wait_s'])} as recorded, "
+        f"{_time(figures['mean_simulated_wait_s'])} simulated; "
+        f"{100 * (figures['share_within_10_percent'] or 0):.0f} % of waits within 10 %",
+        soft_wrap=True,
+    )
+
+
+def _list(found: dict[str, list[Predicted]]) -> None:
+    table = new_table()
+    for heading in ("job", "nodes", *found):
+        table.add_column(heading, justify="left" if heading == "job" else "right")
+    by_id = {policy: {job.job: job for job in jobs} for policy, jobs in found.items()}
+    first = next(iter(found.values()), [])
+    for job in first:
+        cells = (_start(by_id[policy].get(job.job)) for policy in found)
+        table.add_row(escape(job.job), str(job.nodes), *cells)
+    terminal().print("starts from now:")
+    terminal().print(table)
+
+
+def _start(job: Predicted | None) -> str:
+    """When it starts, and between what eight in ten draws lie where these differ."""
+    if job is None or job.start_s is None:
+        return _time(None)
+    text = _time(job.start_s)
+    if job.early_s is None or (job.late_s is not None and job.late_s - job.early_s < 1):
+        return text
+    return f"{text} ({_time(job.early_s)} to {_time(job.late_s)})"
+
+
+def _time(seconds: Any) -> str:
+    from odonata.display import clock
+
+    if seconds is None:
+        return "–"
+    return clock(seconds) if seconds >= 100 else f"{seconds:.1f} s"
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,337 @@
+"""``odonata control``: circuits of optical switches in use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from odonata.cli.numeric import Number, Whole
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    hosts_option,
+    json_option,
+    new_table,
+    print_json,
+)
+from odonata.errors import ControlError, DeviceError
+from odonata.numbers import finite
+from odonata.terminal import say, terminal
+
+if TYPE_CHECKING:
+    from odonata_live.control import Controller, Outcome, Plant
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_wait = click.option(
+    "--wait",
+    type=Number(),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait while another of these commands is at work.",
+)
+
+
+def _plant_argument(command: Command) -> Command:
+    return click.argument("plant", type=click.Path(path_type=Path, dir_okay=False))(command)
+
+
+@click.group()
+@debug_option
+def control() -> None:
+    """Circuits of optical switches: set for a job, verified, given back.
+
+    PLANT is a file of the site's switches; docs/circuit-control.md says how to write one.
+    """
+
+
+@control.command()
+@_plant_argument
+@_wait
+@json_option
+@debug_option
+def show(plant: Path, wait: float, as_json: bool) -> None:
+    """Show what the switches hold now, and which job owns what."""
+    with _controller(plant, wait) as at_work:
+        held = at_work.settings()
+        owners = at_work.journal.owners()
+        jobs = at_work.journal.jobs()
+        open_ = [change.number for change in at_work.journal.open_transactions()]
+    owned: dict[int, int] = {}
+    for job in owners.values():
+        owned[job] = owned.get(job, 0) + 1
+    if as_json:
+        rows = {
+            name: [[c.ingress, c.egress, c.job] for c in sorted(connections)]
+            for name, connections in held.items()
+        }
+        running = {str(job): owned.get(job, 0) for job, on in jobs.items() if on}
+        print_json({"connections": rows, "ports_of_jobs": running, "open_transactions": open_})
+        return
+    out = terminal()
+    table = new_table()
+    for heading in ("switch", "ingress", "egress", "job"):
+        table.add_column(heading, justify="left" if heading == "switch" else "right")
+    for name, connections in held.items():
+        for connection in sorted(connections):
+            owner = str(connection.job) if connection.job else "-"
+            table.add_row(escape(name), *map(str, connection.ends), owner)
+    out.print(table)
+    for job, on in jobs.items():
+        if on:
+            out.print(f"job {job} owns {owned.get(job, 0)} ports")
+    for number in open_:
+        out.print(f"transaction {number} has not ended; `odonata control recover` ends it")
+
+
+@control.command(name="set")
+@_plant_argument
+@click.option(
+    "--job",
+    type=Whole(1),
+    required=True,
+    metavar="JOBID",
+    help=("The job that gets the circuits."),
+)
+@click.option(
+    "--circuits",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="The circuits: one line `switch ingress egress` for each.",
+)
+@hosts_option(
+    "The job's nodes: the circuits are chosen as the simulator chooses them", old="--nodes"
+)
+@click.option(
+    "--traffic",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With --hosts, what the nodes send: one line `node node bytes` for each pair.  [default: "
+    "the same between all pairs]",
+)
+@_wait
+@json_option
+@debug_option
+def set_(
+    plant: Path,
+    job: int,
+    circuits: Path | None,
+    hosts: str | None,
+    traffic: Path | None,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Give a job circuits; on return either all of them are set and verified, or none is."""
+    if (circuits is None) == (hosts is None):
+        raise click.UsageError("give one of --circuits FILE and --hosts HOSTS")
+    if traffic is not None and hosts is None:
+        raise click.UsageError("--traffic needs --hosts")
+    read = _plant(plant)
+    names: Collection[str]
+    if circuits is not None:
+        rows = [
+            (words[0], _whole(words[1], where), _whole(words[2], where))
+            for words, where in _rows(circuits, "switch ingress egress")
+        ]
+        decide = read.for_circuits(job, rows)
+        names = {name for name, _, _ in rows}
+    else:
+        sent = None
+        if traffic is not None:
+            sent = [
+                (words[0], words[1], _amount(words[2], where))
+                for words, where in _rows(traffic, "node node bytes")
+            ]
+        from odonata.machines.hosts import read_hosts
+
+        nodes = read_hosts(hosts or "")
+        decide = read.for_nodes(job, nodes, sent)
+        names = read.switches_of(nodes)
+    with _controller(read, wait) as at_work:
+        outcome = at_work.set_circuits(job, decide, names)
+    _tell(outcome, as_json)
+
+
+@control.command(name="give-back")
+@_plant_argument
+@click.argument("job", type=Whole(1), required=False)
+@click.option(
+    "--ended", is_flag=True, help=("Take back the circuits of all jobs that Slurm no longer knows.")
+)
+@_wait
+@json_option
+@debug_option
+def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: bool) -> None:
+    """Take back what JOB owns. Its circuits stay lit until others need their ports."""
+    if (job is None) != ended:
+        raise click.UsageError("give one of JOB and --ended")
+    if job is not None:
+        with _controller(plant, wait) as at_work:
+            outcome = at_work.give_back(job)
+        _tell(outcome, as_json)
+        return
+    from odonata_live.cluster.slurm import ask
+
+    with _controller(plant, wait) as at_work:
+        # Asked while nobody sets circuits: a job that is not known now has not just begun.
+        known = set(ask(["squeue", "--noheader", "--array", "--format=%A"]).split())
+        jobs = [job for job, on in at_work.journal.jobs().items() if on and str(job) not in known]
+        for job in jobs:
+            at_work.give_back(job)
+    if as_json:
+        print_json({"given_back": jobs})
+    else:
+        terminal().print(f"{len(jobs)} jobs have ended: {', '.join(map(str, jobs)) or 'none'}")
+
+
+@control.command()
+@_plant_argument
+@_wait
+@json_option
+@debug_option
+def verify(plant: Path, wait: float, as_json: bool) -> None:
+    """Read all switches and compare them with the journal; change nothing."""
+    with _controller(plant, wait) as at_work:
+        found = at_work.verify()
+    if as_json:
+        print_json({"differences": found})
+    if found:
+        raise DeviceError("\n".join([f"{len(found)} differences:", *found]))
+    if not as_json:
+        terminal().print("switches hold what the journal says")
+
+
+@control.command()
+@_plant_argument
+@_wait
+@json_option
+@debug_option
+def recover(plant: Path, wait: float, as_json: bool) -> None:
+    """Bring switches and journal into agreement after a crash, a lost switch, or a lost journal."""
+    with _controller(plant, wait) as at_work:
+        said = at_work.recover()
+    if as_json:
+        print_json({"done": said})
+        return
+    out = terminal()
+    for sentence in said or ["nothing was to be done"]:
+        out.print(escape(sentence))
+
+
+@control.command()
+@_plant_argument
+@hosts_option("Between these nodes only, not all of the plant", old="--nodes")
+@click.option(
+    "--by",
+    type=click.Choice(["destination", "pair"]),
+    default="destination",
+    show_default=True,
+    help="Whether entries match the destination of a packet only, or the pair of source and "
+    "destination.",
+)
+@_wait
+@json_option
+@debug_option
+def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) -> None:
+    """Print routers' forwarding entries for the circuits held now, as the simulator routes."""
+    from odonata.machines.hosts import read_hosts
+    from odonata_live.control.network import by_destination, flows
+
+    read = _plant(plant)
+    network = read.network
+    if network is None:
+        raise ControlError(f"{plant}: scenario: found nothing; allowed: the network's scenario")
+    names = list(network.nodes) if hosts is None else read_hosts(hosts)
+    pairs = [(one, other) for one in names for other in names if one != other]
+    with _controller(read, wait) as at_work:
+        held = at_work.settings()
+    ways = network.ways([held[name] for name in read.names], pairs)
+    entries: dict[int, list[tuple[str, str, int]]]
+    if by == "pair":
+        entries = {
+            router: [(one, other, port) for (one, other), port in sorted(of.items())]
+            for router, of in flows(ways, pairs).items()
+        }
+    else:
+        entries = {
+            router: [("", to, port) for to, port in sorted(of.items())]
+            for router, of in by_destination(ways, pairs).items()
+        }
+    if as_json:
+        rows = [
+            {"router": router, "from": one or None, "to": other, "port": port}
+            for router, of in sorted(entries.items())
+            for one, other, port in of
+        ]
+        print_json({"entries": rows})
+        return
+    for router, of in sorted(entries.items()):
+        for one, other, port in of:
+            sender = f"{one} " if one else ""
+            say(f"{router} {sender}{other} {port}")
+
+
+def _plant(file: Path) -> Plant:
+    from odonata_live.control import Plant
+
+    return Plant.from_file(file)
+
+
+def _controller(plant: Path | Plant, wait: float) -> Controller:
+    from odonata_live.control import Controller
+
+    return Controller(_plant(plant) if isinstance(plant, Path) else plant, wait_s=wait)
+
+
+def _tell(outcome: Outcome, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "job": outcome.job,
+                "made": outcome.made,
+                "broken": outcome.broken,
+                "seconds": outcome.seconds,
+                "note": outcome.note,
+            }
+        )
+        return
+    out = terminal()
+    took = ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in outcome.seconds.items())
+    out.print(f"job {outcome.job}: {outcome.made} connections made, {outcome.broken} broken")
+    if took:
+        out.print(took)
+    if outcome.note:
+        out.print(escape(outcome.note))
+
+
+def _rows(file: Path, form: str) -> Iterator[tuple[list[str], str]]:
+    """The three words of every line, and where they stand."""
+    from odonata.bounded import read_text
+
+    for number, line in enumerate(read_text(file, ControlError).splitlines(), start=1):
+        words = line.split("#")[0].split()
+        where = f"{file}, line {number}"
+        if words and len(words) != 3:
+            raise ControlError(f'{where}: found "{line.strip()}"; allowed: {form}')
+        if words:
+            yield words, where
+
+
+def _whole(word: str, where: str) -> int:
+    if not (word.isascii() and word.isdecimal() and len(word) < 7):
+        raise ControlError(f'{where}: found "{word}"; allowed: the number of a port, from 0')
+    return int(word)
+
+
+def _amount(word: str, where: str) -> float:
+    try:
+        amount = finite(word)
+    except ValueError:
+        amount = -1.0
+    if not 0 <= amount < 2.0**63:
+        raise ControlError(f'{where}: found "{word}"; allowed: a number of bytes, at least 0')
+    return amount

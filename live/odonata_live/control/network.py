@@ -1,0 +1,376 @@
+"""The network that optical switches belong to: which circuits a job gets, and which ways lead."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+from odonata import _engine
+from odonata.errors import ControlError, Problem, ScenarioError
+from odonata.output import write_file
+from odonata.scenario import Scenario
+from odonata.steering import UplinkSwitch, steer_uplinks
+from odonata_live.control.circuits import Connections
+
+#: Circuits by number of switch, each an ingress and an egress port, and the ports that are owned.
+Chosen = tuple[dict[int, set[tuple[int, int]]], set[tuple[int, str, int]]]
+#: Group, router and port of the router behind a port of a switch.
+Hop3 = tuple[int, int, int]
+Answer = TypeVar("Answer")
+#: A hop: the router, and the port that a packet leaves it by, from 0.
+Hop = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Network:
+    """A scenario's network, whose optical switches are real.
+
+    Attributes:
+        scenario: The scenario, without its jobs and without circuits.
+        nodes: Names of its nodes, in their order.
+    """
+
+    scenario: Scenario
+    nodes: tuple[str, ...]
+
+    @classmethod
+    def from_file(cls, file: Path, nodes: str) -> Network:
+        """Reads the network of a scenario.
+
+        Raises:
+            ScenarioError: If there is none, or it cannot be simulated.
+            ControlError: If it has no optical switches, or `nodes` are not as many as its nodes.
+        """
+        return cls.of(Scenario.from_file(file), nodes, str(file))
+
+    @classmethod
+    def of(cls, scenario: Scenario, nodes: str, where: str = "scenario") -> Network:
+        """The network of a scenario; see :meth:`from_file`."""
+        data = scenario.to_dict()
+        data.pop("job", None)
+        network = data["network"]
+        if network["family"] == "reconfigurable-dragonfly":
+            # How circuits are chosen for jobs is for `circuits` to know.
+            _set_circuits(network, "jobs", network.get("steering"))
+        elif "optical" in network:
+            _set_circuits(network["optical"], "unsteered")
+        else:
+            raise ControlError(
+                f"{where}: network.family: found {network['family']} without optical switches; "
+                "allowed: reconfigurable-dragonfly, fat-tree with [network.optical]"
+            )
+        try:
+            names = tuple(_engine.expand_hostlist(nodes))
+        except ValueError as error:
+            raise ControlError(f"nodes: {error}") from None
+        found = cls(Scenario.from_dict(data, file=where, directory=scenario._directory), names)
+        if len(names) != len(found._router_of_node) or len(set(names)) != len(names):
+            raise ControlError(
+                f"nodes: found {len(set(names))} names; allowed: one for each of the "
+                f"{len(found._router_of_node)} nodes of the network"
+            )
+        return found
+
+    # --- Structure ------------------------------------------------------------------
+
+    @cached_property
+    def _plant(self) -> tuple[bool, list[list[Hop3]], list[list[Hop3]]]:
+        plant = _engine.optical_plant(self.scenario.normalised_json())
+        assert plant is not None, "checked when it was made"
+        return plant
+
+    @property
+    def one_way(self) -> bool:
+        """Whether circuits lead one way."""
+        return self._plant[0]
+
+    @property
+    def ports(self) -> list[int]:
+        """Connected ports of each switch, on either side."""
+        return [len(ports) for ports in self._plant[1]]
+
+    @property
+    def ingress(self) -> list[list[Hop]]:
+        """Router and port behind every ingress port. Shape: switches × ports."""
+        return [[(router, port) for _, router, port in ports] for ports in self._plant[1]]
+
+    @property
+    def egress(self) -> list[list[Hop]]:
+        """Router and port behind every egress port. Shape: switches × ports."""
+        return [[(router, port) for _, router, port in ports] for ports in self._plant[2]]
+
+    @cached_property
+    def _router_of_node(self) -> list[int]:
+        answer = _engine.topology(self.scenario.normalised_json())
+        return [int(router) for router in answer["node_router"]]
+
+    @cached_property
+    def _group_of_router(self) -> dict[int, int]:
+        """Group, or pod, of routers that optical switches reach."""
+        return {router: group for ports in self._plant[1] for group, router, _ in ports}
+
+    @cached_property
+    def _number_of_node(self) -> dict[str, int]:
+        return {name: number for number, name in enumerate(self.nodes)}
+
+    def numbers(self, nodes: Sequence[str]) -> list[int]:
+        """Numbers of nodes.
+
+        Raises:
+            ControlError: If one is not of this network, or named twice.
+        """
+        found = []
+        for name in nodes:
+            number = self._number_of_node.get(name)
+            if number is None:
+                raise ControlError(
+                    f"found node {name}; allowed: the network's, {self.nodes[0]} to "
+                    f"{self.nodes[-1]}"
+                )
+            found.append(number)
+        if len(set(found)) != len(found):
+            raise ControlError("a node is named twice; a job has each once")
+        return found
+
+    # --- Circuits -------------------------------------------------------------------
+
+    def circuits(
+        self, nodes: Sequence[str], sent: Sequence[tuple[str, str, float]] | None
+    ) -> Callable[[Sequence[Connections]], Chosen]:
+        """Chooses a job's circuits; see :meth:`odonata_live.control.plant.Plant.for_nodes`.
+
+        Returns:
+            What gives them from the connections that the switches hold, in their order.
+        """
+        numbers = self.numbers(nodes)
+        traffic = self._traffic(numbers, sent)
+        if self.one_way:
+            return lambda before: self._steered(numbers, traffic, before)
+        chosen = self._of_groups(numbers, traffic)
+        return lambda before: chosen
+
+    def switches_of(self, numbers: Sequence[int]) -> set[int]:
+        """Switches whose circuits concern a job on these nodes."""
+        if self.one_way:
+            own = self._own_leaves(numbers)
+            return {
+                switch
+                for switch, ports in enumerate(self._plant[1])
+                if any(leaf in own for _, leaf, _ in ports)
+            }
+        groups = {self._group_of_router[self._router_of_node[number]] for number in numbers}
+        return set(range(len(self._plant[1]))) if len(groups) > 1 else set()
+
+    def _own_leaves(self, numbers: Sequence[int]) -> set[int]:
+        """Leaves all of whose nodes are the job's."""
+        leaf_of, of_job = self._router_of_node, set(numbers)
+        others = {leaf_of[number] for number in range(len(leaf_of)) if number not in of_job}
+        return {leaf_of[number] for number in numbers} - others
+
+    def _traffic(
+        self, numbers: Sequence[int], sent: Sequence[tuple[str, str, float]] | None
+    ) -> list[tuple[int, int, float]] | None:
+        if sent is None:
+            return None
+        of_job = set(numbers)
+        rows = []
+        for one, other, amount in sent:
+            ends = self.numbers([one]) + self.numbers([other])
+            if not of_job.issuperset(ends):
+                raise ControlError(f"traffic from {one} to {other}: not both are nodes of the job")
+            if not 0 <= amount < float("inf"):
+                raise ControlError(
+                    f"traffic from {one} to {other}: found {amount}; allowed: at least 0"
+                )
+            rows.append((ends[0], ends[1], amount))
+        return rows
+
+    def _of_groups(
+        self, numbers: Sequence[int], traffic: Sequence[tuple[int, int, float]] | None
+    ) -> Chosen:
+        group = {number: self._group_of_router[self._router_of_node[number]] for number in numbers}
+        groups = sorted(set(group.values()))
+        if len(groups) < 2:
+            # A small job: no links between groups (GRAP).
+            return {}, set()
+        place = {one: index for index, one in enumerate(groups)}
+        demand = None
+        if traffic is not None:
+            demand = [
+                (place[group[one]], place[group[other]], round(amount))
+                for one, other, amount in traffic
+            ]
+        circuits = _asked(
+            lambda: _engine.circuits_of_groups(self.scenario.normalised_json(), groups, demand)
+        )
+        made: dict[int, set[tuple[int, int]]] = {}
+        for switch, one, other in circuits:
+            made.setdefault(switch, set()).update({(one, other), (other, one)})
+        owned = {
+            (switch, side, port)
+            for switch, ports in enumerate(self._plant[1])
+            for port, (of, _, _) in enumerate(ports)
+            if of in place
+            for side in ("ingress", "egress")
+        }
+        return made, owned
+
+    def _steered(
+        self,
+        numbers: Sequence[int],
+        traffic: Sequence[tuple[int, int, float]] | None,
+        before: Sequence[Connections],
+    ) -> Chosen:
+        """Algorithm 1 among the uplinks of the job's own leaves, and where they lead now."""
+        leaf_of = self._router_of_node
+        own = self._own_leaves(numbers)
+        pods = 1 + max(self._group_of_router.values())
+        amounts = [[0.0] * pods for _ in range(pods)]
+        if traffic is None:
+            traffic = [(one, other, 1.0) for one in numbers for other in numbers if one != other]
+        for one, other, amount in traffic:
+            if leaf_of[one] != leaf_of[other] and leaf_of[one] in own:
+                pod = self._group_of_router
+                amounts[pod[leaf_of[one]]][pod[leaf_of[other]]] += amount
+        switches, sides = [], []
+        for number, (ingress, egress) in enumerate(
+            zip(self._plant[1], self._plant[2], strict=True)
+        ):
+            ends = dict(connection.ends for connection in before[number])
+            starts = [port for port, (_, leaf, _) in enumerate(ingress) if leaf in own]
+            if not starts:
+                continue
+            dark = sorted(set(range(len(egress))) - set(ends.values()))
+            targets = []
+            for port in starts:
+                if port in ends:
+                    targets.append(ends[port])
+                else:
+                    # Its own pod's, if that is dark: where it leads unsteered.
+                    targets.append(dark.pop(dark.index(port) if port in dark else 0))
+            targets.sort()
+            sides.append((number, starts, targets))
+            switches.append(
+                UplinkSwitch(
+                    tuple(ingress[port][0] for port in starts),
+                    tuple(egress[port][0] for port in targets),
+                )
+            )
+        found = steer_uplinks(amounts, switches).ports
+        made, owned = {}, set()
+        for (number, starts, targets), ports in zip(sides, found, strict=True):
+            made[number] = {
+                (start, targets[place]) for start, place in zip(starts, ports, strict=True)
+            }
+            owned |= {(number, "ingress", port) for port in starts}
+            owned |= {(number, "egress", port) for port in targets}
+        return made, owned
+
+    # --- Ways -----------------------------------------------------------------------
+
+    def ways(
+        self, settings: Sequence[Connections], pairs: Sequence[tuple[str, str]]
+    ) -> list[list[Hop]]:
+        """The ways of packets between pairs of nodes, as the simulator routes them.
+
+        The network's own algorithm (TAGO on a reconfigurable dragonfly, up-down in a steered tree)
+        decides, on the circuits that switches hold. A way depends on the pair, so that packets of
+        one pair stay in order.
+
+        Args:
+            settings: What switches hold, in their order.
+            pairs: Names of sender and receiver.
+
+        Returns:
+            Routers and the port that packets leave each by, the last towards the node.
+
+        Raises:
+            ScenarioError: If the routing does not know such a network, or no way joins a pair.
+            ControlError: If a node is not of this network.
+        """
+        numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
+        with tempfile.TemporaryDirectory(prefix="odonata-circuits-") as directory:
+            file = Path(directory) / "circuits"
+            write_file(file, self._listed(settings))
+            data = self.scenario.to_dict()
+            network = data["network"]
+            table = network["optical"] if self.one_way else network
+            _set_circuits(table, "file")
+            table["circuits_file"] = str(file)
+            spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
+            return _asked(lambda: _engine.routes(spec, numbers))
+
+    def _listed(self, settings: Sequence[Connections]) -> str:
+        """The circuits as the scenario's `circuits_file` has them."""
+        lines = []
+        for number, connections in enumerate(settings):
+            for connection in sorted(connections):
+                ingress, egress = connection.ends
+                if self.one_way:
+                    lines.append(f"{number} {ingress} {egress}")
+                elif ingress < egress:
+                    lines.append(" ".join(self._link(number, port) for port in (ingress, egress)))
+        return "".join(f"{line}\n" for line in lines)
+
+    def _link(self, switch: int, port: int) -> str:
+        per_switch = self._links_per_switch
+        group, place = divmod(port, per_switch)
+        return f"{group} {switch * per_switch + place}"
+
+    @cached_property
+    def _links_per_switch(self) -> int:
+        groups = {group for group, _, _ in self._plant[1][0]}
+        return self.ports[0] // len(groups)
+
+
+def _set_circuits(table: dict[str, Any], circuits: str, steering: str | None = None) -> None:
+    """Says which circuits are set, without what a scenario says of others."""
+    for key in ("circuits_file", "matrix_file", "steering", "period", "reconfiguration"):
+        table.pop(key, None)
+    table["circuits"] = circuits
+    if steering is not None:
+        table["steering"] = steering
+
+
+def _asked(question: Callable[[], Answer]) -> Answer:
+    try:
+        return question()
+    except _engine.SpecError as error:
+        path, message, found, allowed = error.args
+        raise ScenarioError([Problem(path, message, found, allowed)]) from None
+
+
+def flows(
+    ways: Sequence[Sequence[Hop]], pairs: Sequence[tuple[str, str]]
+) -> dict[int, dict[tuple[str, str], int]]:
+    """Entries of every router: the port of each pair of nodes that comes by. Shape: routers."""
+    entries: dict[int, dict[tuple[str, str], int]] = {}
+    for way, pair in zip(ways, pairs, strict=True):
+        for router, port in way:
+            entries.setdefault(router, {})[pair] = port
+    return entries
+
+
+def by_destination(
+    ways: Sequence[Sequence[Hop]], pairs: Sequence[tuple[str, str]]
+) -> dict[int, dict[str, int]]:
+    """Entries of every router by destination alone, as kernels route.
+
+    Raises:
+        ControlError: If the way from a router depends on who sent a packet.
+    """
+    entries: dict[int, dict[str, int]] = {}
+    for router, of_pair in flows(ways, pairs).items():
+        mine = entries.setdefault(router, {})
+        for (_, to), port in of_pair.items():
+            if mine.setdefault(to, port) != port:
+                raise ControlError(
+                    f"router {router} sends packets for {to} by ports {mine[to]} and {port}, as "
+                    'others sent them; routes by destination need choice = "by-destination" in '
+                    "[network.routing], or use flows"
+                )
+    return entries

@@ -1,0 +1,407 @@
+"""One kind of input, every command: topologies, queues, nodes, logs and hosts in all forms."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from odonata.cli.commands import odonata as command
+from odonata.errors import ClusterError, MachineError
+from odonata.machines.hosts import read_hosts
+from odonata_live.cluster.model import read_node_list
+from odonata_live.cluster.topologies import read_topology, read_topology_file
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+SLURM = DATA / "slurm-outputs"
+
+
+def has(path: Path) -> pytest.MarkDecorator:
+    return pytest.mark.skipif(not path.exists(), reason=f"needs {path}")
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(command, [str(one) for one in arguments])
+
+
+# --- The same cluster in every form: n0 to n3 on s0, n4 to n7 on s1, both below a spine ---
+
+
+def subnet() -> str:
+    """As ibnetdiscover prints it: two adapters in n0, a warning, an aggregation node."""
+    lines = ["ibwarn: [4711] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0,1,7)"]
+    for leaf in (0, 1):
+        lines += [f"switchguid=0x{leaf + 1}", f'Switch 8 "S-{leaf + 1:016x}" # "s{leaf}"']
+        hosts = [f"n{4 * leaf + place} mlx5_0" for place in range(4)]
+        if leaf == 0:
+            hosts += ["n0 mlx5_1", "Mellanox Technologies Aggregation Node"]
+        lines += [
+            f'[{port}] "H-{16 * leaf + port + 256:016x}"[1] # "{host}" lid 1 4xNDR'
+            for port, host in enumerate(hosts, 1)
+        ]
+        lines.append(f'[8] "S-{3:016x}"[{leaf + 1}] # "top" lid 1 4xNDR')
+    lines += ["switchguid=0x3", f'Switch 8 "S-{3:016x}" # "top"']
+    lines += [f'[{leaf + 1}] "S-{leaf + 1:016x}"[8] # "s{leaf}" lid 1 4xNDR' for leaf in (0, 1)]
+    return "\n".join(lines) + "\n"
+
+
+def gml() -> str:
+    names = ["s0", "s1", "top", *(f"n{n}" for n in range(8))]
+    nodes = "".join(f'  node [ id {i} label "{name}" ]\n' for i, name in enumerate(names))
+    links = [(0, 2), (1, 2), *((3 + n, n // 4) for n in range(8))]
+    edges = "".join(f"  edge [ source {a} target {b} ]\n" for a, b in links)
+    return f"graph [\n  directed 0\n{nodes}{edges}]\n"
+
+
+def graphml() -> str:
+    names = ["s0", "s1", "top", *(f"n{n}" for n in range(8))]
+    links = [("s0", "top"), ("s1", "top"), *((f"n{n}", f"s{n // 4}") for n in range(8))]
+    nodes = "".join(f'<node id="{name}"/>' for name in names)
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in links)
+    return f'<graphml><graph edgedefault="undirected">{nodes}{edges}</graph></graphml>'
+
+
+TOPOLOGIES = {
+    "tree.conf": "SwitchName=s0 Nodes=n[0-3]\nSwitchName=s1 \\\n Nodes=n[4-7]\n"
+    "SwitchName=top Switches=s[0-1]\n",
+    "block.conf": "BlockName=s0 Nodes=n[0-3]\nBlockName=s1 Nodes=n[4-7]\nBlockSizes=4,8\n",
+    # As Slurm 25.05's documentation writes both.
+    "topology.yaml": """---
+- topology: topo1
+  cluster_default: true
+  tree:
+    switches:
+      - switch: sw_root
+        children: s[0-1]
+      - switch: s0
+        nodes: n[0-3]
+      - switch: s1
+        nodes: n[4-7]
+- topology: topo2
+  cluster_default: false
+  block:
+    block_sizes:
+      - 2
+      - 4
+    blocks:
+      - block: b0
+        nodes: n[0-1]
+- topology: topo3
+  cluster_default: false
+  flat: true
+""",
+    "block.yaml": """---
+- topology: topo2
+  cluster_default: true
+  block:
+    block_sizes:
+      - 4
+      - 8
+    blocks:
+      - block: s0
+        nodes: n[0-3]
+      - block: s1
+        nodes: n[4-7]
+""",
+    "attributes": "NODE n[0-3] SWITCH s0 CELL a\nNODE n[4-7] SWITCH s1 CELL b\n",
+    "links": "".join(f"n{n} s{n // 4}\n" for n in range(8)) + "s0 top\ns1 top\n",
+    "subnet": subnet(),
+    "graph.gml": gml(),
+    "graph.graphml": graphml(),
+    "wiring.edges": "title two\nrouters 0 1 group 0\nrouter 2 group 0\nnodes 4 0\nnodes 4 1\n"
+    "link 0 2\nlink 1 2\n",
+    "machine.toml": '[network]\nfamily = "dragonfly"\np = 4\na = 1\nh = 1\ng = 2\n'
+    '[machine]\nhosts = [{ names = "n[0-7]", first_node = 0 }]\n',
+}
+
+QUEUE = {
+    "jobs": [
+        {
+            "job_id": number,
+            "job_state": state,
+            "nodes": nodes,
+            "partition": "main",
+            "node_count": {"set": True, "number": count},
+            "time_limit": {"set": True, "number": 10},
+            "submit_time": {"set": True, "number": 1_700_000_000},
+            "start_time": {"set": bool(nodes), "number": 1_700_000_000},
+            "end_time": {"set": bool(nodes), "number": 1_700_000_600},
+            "priority": {"set": True, "number": 5},
+        }
+        for number, state, nodes, count in (
+            (1, ["RUNNING"], "n[2-5]", 4),
+            (2, ["PENDING"], "", 6),
+        )
+    ],
+    "last_update": {"set": True, "number": 1_700_000_060},
+}
+CONF = """ClusterName=c
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerType=sched/backfill
+NodeName=n[0-7] CPUs=1 State=UNKNOWN
+PartitionName=main Nodes=n[0-7] Default=YES MaxTime=INFINITE State=UP OverSubscribe=EXCLUSIVE
+"""
+STATES = {f"n{n}": "ALLOCATED" if 2 <= n < 6 else "IDLE" for n in range(8)}
+NODES = {
+    "scontrol": "\n".join(
+        f"NodeName={name} CPUTot=1 State={state}\n   Reason=none" for name, state in STATES.items()
+    ),
+    "scontrol.json": json.dumps(
+        {"nodes": [{"name": name, "state": [state]} for name, state in STATES.items()]}
+    ),
+    "sinfo.json": json.dumps(
+        {
+            "sinfo": [
+                {"node": {"state": [state]}, "nodes": {"nodes": [name]}}
+                for name, state in STATES.items()
+            ]
+        }
+    ),
+    "sinfo": "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+    "main*        up   infinite      4  alloc n[2-5]\n"
+    "main*        up   infinite      4   idle n[0-1,6-7]\n",
+    "sinfo -N -l": "Mon Jun 02 10:00:00 2025\nNODELIST   NODES PARTITION       STATE CPUS REASON\n"
+    + "".join(f"{name}  1  main*  {state.lower()}  1  none\n" for name, state in STATES.items()),
+    "%N %T": "".join(f"{name} {state.lower()}\n" for name, state in STATES.items()),
+    "%N|%t": "HOSTNAMES|STATE\n" + "".join(f"{n}|{s.lower()[:5]}\n" for n, s in STATES.items()),
+}
+#: Which nodes there are, and no more.
+NAMES = {"names": "".join(f"{name}\n" for name in STATES), "list": "n[0-3] n[4-7]\n"}
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in {**TOPOLOGIES, **NODES, **NAMES, "slurm.conf": CONF}.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "queue.json").write_text(json.dumps(QUEUE))
+    return tmp_path
+
+
+@pytest.mark.parametrize("form", TOPOLOGIES)
+def test_every_command_takes_every_form_of_topology(form: str, files: Path) -> None:
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol", "--json")
+    topology = ("--topology", files / form)
+    used = run("cluster", "utilisation", *options, *topology)
+    assert used.exit_code == 0, used.output
+    # A job of 4 nodes has 2 in each group: 2 · 2 · (4 − 2) / 3, of 8 nodes.
+    assert json.loads(used.stdout)["b_between_islands"] == pytest.approx(8 / 3 / 8)
+    shown = run("cluster", "show", *options, *topology)
+    assert shown.exit_code == 0, shown.output
+    groups = json.loads(shown.stdout)["groups"]
+    assert [(one["nodes"], one["idle"], one["spanning"]) for one in groups] == 2 * [(4, 2, 2)]
+    predicted = run("cluster", "what-if", *options, *topology, "--policy", "contiguous")
+    assert predicted.exit_code == 0, predicted.output
+    (job,) = json.loads(predicted.stdout)["contiguous"]["jobs"]
+    # Six nodes are free once job 1 ends, 540 s after the queue was printed.
+    assert (job["job"], job["start_s"]) == ("2", 540)
+
+
+@pytest.mark.parametrize("form", [*NODES, *NAMES])
+def test_every_command_takes_every_form_of_nodes(form: str, files: Path) -> None:
+    assert list(read_node_list((files / form).read_text())) != []
+    options = ("--squeue", files / "queue.json", "--sinfo", files / form)
+    topology = ("--topology", files / "tree.conf")
+    used = run("cluster", "utilisation", *options, "--json")
+    assert used.exit_code == 0, used.output
+    assert json.loads(used.stdout)["n_t"] == 8
+    shown = run("cluster", "show", *options, *topology, "--json")
+    assert shown.exit_code == 0, shown.output
+    assert json.loads(shown.stdout)["idle_nodes"] == 4
+    assert ("tells no states" in shown.stderr) == (form in NAMES)
+    if form not in NAMES:
+        states = {name: node.state for name, node in read_node_list(NODES[form]).items()}
+        assert states == STATES
+        predicted = run(
+            *("cluster", "what-if", *options, *topology, "--policy", "grap", "--policy", "slurm"),
+            *("--conf", files / "slurm.conf", "--json"),
+        )
+        assert predicted.exit_code == 0, predicted.output
+        for policy in json.loads(predicted.stdout).values():
+            assert policy["jobs"][0]["start_s"] == pytest.approx(540, abs=60)
+
+
+def test_what_if_asks_for_what_a_file_cannot_tell(files: Path) -> None:
+    (files / "queue.txt").write_text("1|RUNNING|n[2-5]\n2|PENDING|\n")
+    nodes, topology = ("--sinfo", files / "scontrol"), ("--topology", files / "tree.conf")
+    for options, message in (
+        (("--squeue", files / "queue.json"), "--squeue and --sinfo go together"),
+        (("--squeue", files / "queue.json", *nodes), "--squeue with --policy slurm needs --conf"),
+        (
+            ("--squeue", files / "queue.txt", *nodes, *topology, "--policy", "grap"),
+            "does not tell when job 1 began",
+        ),
+        (("--squeue", files / "queue.json", *nodes, "--policy", "grap"), "no topology: give"),
+    ):
+        failed = run("cluster", "what-if", *options)
+        assert failed.exit_code != 0
+        assert message in f"{failed.output}{failed.exception}"
+
+
+def test_groups_and_topologies_are_one_option() -> None:
+    """One name, one text, one type: whichever command it is."""
+    group = command.get_command(click.Context(command), "cluster")
+    assert isinstance(group, click.Group)
+    for name, expected in (("topology", 7), ("squeue", 4), ("sinfo", 4)):
+        found = [
+            option
+            for one in group.commands.values()
+            for option in one.params
+            if isinstance(option, click.Option) and name in (option.name, *option.opts)
+        ]
+        assert len(found) == expected
+        assert len({(*one.opts, (one.help or "")[:60]) for one in found}) == 1
+
+
+# --- Mistakes --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("SwitchName=a Nodes=n[0-1]\n# no\nSwitchName=b Nodes=n[1-2]\n", (1, 3)),
+        ("SwitchName=a \\\n Nodes=n[0-1]\nSwitchName=b Nodes=n[1-2]\n", (1, 3)),
+        ("BlockName=a Nodes=n[0-1]\nBlockName=b Nodes=n[1-2]\n", (1, 2)),
+        (
+            "- topology: t\n  tree:\n    switches:\n      - switch: a\n        nodes: n[0-1]\n"
+            "      - switch: b\n        nodes: n1\n",
+            (4, 6),
+        ),
+        ("NODE n1 SWITCH a CELL x\nNODE n1 SWITCH b CELL x\n", (1, 2)),
+        ("router 0 node 1 router 1\nrouter 1 node 2\nnode 1 router 1\n", (1, 3)),
+    ],
+)
+def test_a_node_on_two_switches_is_told_with_both_lines(text: str, lines: tuple[int, int]) -> None:
+    with pytest.raises(ClusterError) as raised:
+        read_topology(text, "there")
+    first, second = lines
+    assert f"there: line {second}" in str(raised.value)
+    assert f"in line {first}" in str(raised.value)
+
+
+def test_a_scenario_without_hosts_says_what_it_lacks(tmp_path: Path) -> None:
+    file = tmp_path / "machine.toml"
+    file.write_text(TOPOLOGIES["machine.toml"].split("[machine]")[0])
+    with pytest.raises(ClusterError, match=r"machine\.hosts"):
+        read_topology_file(file)
+
+
+def test_renamed_options_are_accepted_with_a_notice(files: Path) -> None:
+    old = ("--squeue", files / "queue.json", "--nodes", files / "scontrol")
+    topology = ("--topology", files / "tree.conf")
+    shown = run("cluster", "show", *old, *topology, "--json")
+    assert shown.exit_code == 0, shown.output
+    assert "--nodes is called --sinfo now" in shown.stderr
+    assert json.loads(shown.stdout)["idle_nodes"] == 4
+    both = run("cluster", "show", *old, "--sinfo", files / "scontrol", *topology)
+    assert "--nodes is the old name of --sinfo: give one of them" in both.output
+    assert "--nodes" not in run("cluster", "show", "--help").output
+
+
+# --- Hosts -----------------------------------------------------------------------------
+
+
+def test_hosts_are_a_list_or_a_file(tmp_path: Path) -> None:
+    assert read_hosts("n[0-2,7]") == ["n0", "n1", "n2", "n7"]
+    (tmp_path / "hosts").write_text("n[0-1]  # first\n\nx7\nn0\n")
+    # In the order of ranks, as often as they are there.
+    assert read_hosts(tmp_path / "hosts") == ["n0", "n1", "x7", "n0"]
+    for given, message in (
+        (tmp_path / "none", "there is no such file"),
+        ("hosts.txt", "there is no such file"),
+        ("n[0-", "found"),
+    ):
+        with pytest.raises(MachineError, match=message):
+            read_hosts(given)
+
+
+def test_every_command_takes_hosts_in_both_forms(files: Path) -> None:
+    (files / "hosts").write_text("n0\nn1\n")
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol", "--json")
+    for hosts in ("n[0-1]", files / "hosts"):
+        used = run(
+            *("cluster", "utilisation", *options, "--topology", files / "tree.conf"),
+            *("--hosts", hosts),
+        )
+        assert used.exit_code == 0, used.output
+        # On s0 with both: two of its four nodes communicate.
+        assert json.loads(used.stdout)["exposed_groups"]["n_c"] == 2
+
+
+# --- Files of others -------------------------------------------------------------------
+
+
+@has(DATA / "ibnetdiscover-ndr")
+def test_a_real_fabric_has_its_hosts() -> None:
+    """582 adapters, 40 of them aggregation nodes; what names no host cannot be Slurm's."""
+    said: list[str] = []
+    wiring = read_topology_file(DATA / "ibnetdiscover-ndr" / "fabric.txt", said.append)
+    assert len(wiring.leaf_of_node) == 122
+    assert Counter(name.split("-")[0] for name in wiring.leaf_of_node)["B11"] == 1
+    (counted, spread) = said
+    assert "582 ports of adapters on switches: 473 of 122 hosts; 69 that name no host" in counted
+    assert "40 aggregation nodes of switches" in counted
+    assert "on several switches: each is taken to be on the first of them" in spread
+
+
+@has(SLURM)
+@pytest.mark.parametrize(
+    ("name", "nodes", "states"),
+    [
+        ("slurm-24.11.5/n.json", 8, {"IDLE": 8}),
+        ("slurm-24.11.5/si.json", 8, {"IDLE": 8}),
+        ("rivosinc/sinfo_out.json", 4, None),
+        ("meta-gcm/sample-sinfo-output.txt", 3, {"ALLOCATED": 2, "IDLE": 1}),
+        ("meta-gcm/sinfo-output-for-structured.txt", None, None),
+        # Counted by hand: 21 + 2 mixed and 12 + 2 idle, the second drained or reserved.
+        ("sonar/tests_testdata_node_output.txt", 42, {"MIXED": 23, "IDLE": 14, "ALLOCATED": 5}),
+    ],
+)
+def test_nodes_as_other_sites_print_them(
+    name: str, nodes: int | None, states: dict[str, int] | None
+) -> None:
+    found = read_node_list((SLURM / name).read_text())
+    if nodes is not None:
+        assert len(found) == nodes
+    assert all(node.state != "UNKNOWN" for node in found.values())
+    if states is not None:
+        assert Counter(node.state for node in found.values()) == states
+
+
+@has(SLURM)
+@pytest.mark.parametrize(
+    "name",
+    ["meta-gcm/sample-scontrol-output.txt", "sonar/tests_testdata_partition_output.txt"],
+)
+def test_partitions_and_jobs_are_no_nodes(name: str) -> None:
+    with pytest.raises(ClusterError, match="allowed: the output of `scontrol show nodes`"):
+        read_node_list((SLURM / name).read_text())
+
+
+def test_labels_of_graphs_are_the_hosts(tmp_path: Path) -> None:
+    """As networkx writes GML and GraphML; and vertices that say what they are."""
+    import networkx
+
+    graph: Any = networkx.Graph()
+    graph.add_edges_from((f"h{n}", f"leaf{n // 3}") for n in range(9))
+    graph.add_edges_from((f"leaf{n}", "spine") for n in range(3))
+    networkx.write_gml(graph, tmp_path / "net.gml")
+    networkx.write_graphml(graph, tmp_path / "net.graphml")
+    for name in ("net.gml", "net.graphml"):
+        wiring = read_topology_file(tmp_path / name)
+        assert wiring.leaf_of_node == {f"h{n}": f"leaf{n // 3}" for n in range(9)}
+        assert wiring.island_of_leaf == {f"leaf{n}": f"leaf{n}" for n in range(3)}
+
+
+def test_booksims_own_example_has_nine_nodes_on_three_routers() -> None:
+    text = (
+        "router 0 node 0 node 1 node 2 router 1\nrouter 1 node 3 node 4 node 5\n"
+        "router 2 node 6 node 7 node 8 router 1 router 0\n"
+    )
+    wiring = read_topology(text)
+    assert wiring.leaf_of_node == {f"node{n}": f"router{n // 3}" for n in range(9)}
