@@ -79,11 +79,10 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         given = {"family": family, "nodes": nodes, "routing": routing, "choice": choice}
         return {**given, "load": load, "threads": threads}
 
-    fake: Any = SimpleNamespace(
-        engine_form=odonata._engine.engine_form,
-        run=run,
-        bench=bench,
-        verify=lambda spec, progress, seconds: {
+    replaced = {
+        "run": run,
+        "bench": bench,
+        "verify": lambda spec, progress, seconds: {
             "safe": True,
             "proven": True,
             "channels": 10,
@@ -91,12 +90,12 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
             "virtual_channels": 2,
             "cycle": [],
         },
-        SpecError=SpecError,
-        SimulationError=SimulationError,
-        CheckpointError=type("CheckpointError", (Exception,), {}),
-        InternalError=type("InternalError", (Exception,), {}),
-        seen=seen,
-    )
+        "SpecError": SpecError,
+        "SimulationError": SimulationError,
+        "seen": seen,
+    }
+    # Modules that are first imported under the fixture read scenarios by it as well.
+    fake: Any = SimpleNamespace(**{**vars(odonata._engine), **replaced})
     monkeypatch.setattr(odonata, "_engine", fake)
     monkeypatch.setattr("odonata.simulate._engine", fake)
     return fake
