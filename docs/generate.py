@@ -2,7 +2,7 @@
 
 Among the pages is the man page, in ``packaging/odonata.data``. The modules are ``names.py``,
 ``declared.py``, ``network.py``, ``application.py``, ``motif.py``, ``traffic.py``, ``load.py``,
-``result_tables.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
+``results/result_tables.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -36,7 +36,7 @@ MODULES = {
     PACKAGE / "motif.py": motif_module,
     PACKAGE / "traffic.py": traffic_module,
     PACKAGE / "load.py": load_module,
-    PACKAGE / "result_tables.py": results_module,
+    PACKAGE / "results" / "result_tables.py": results_module,
 }
 OPTIONS = PACKAGE / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.

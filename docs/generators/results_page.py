@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from odonata.tables import SCHEMA_VERSION, to_markdown
+from odonata.results.tables import SCHEMA_VERSION, to_markdown
 
 INTRODUCTION = """\
 # Results

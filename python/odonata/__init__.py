@@ -10,7 +10,6 @@ A scenario says what is wired, how packets are routed, and which jobs send what:
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from odonata.errors import (
@@ -22,16 +21,17 @@ from odonata.errors import (
     ScenarioError,
     SimulationError,
 )
+from odonata.lazy import on_first_use
 
 if TYPE_CHECKING:
     from odonata.api import Topology, Verification, replay, saturation, topology, verify
     from odonata.batch import generate_job_log, read_job_log, schedule
-    from odonata.checkpoint import Checkpoint
-    from odonata.html import write_report
+    from odonata.report.html import write_report
     from odonata.results import Result
     from odonata.scenario import Scenario
     from odonata.shipped import example
     from odonata.simulate import run
+    from odonata.simulate.checkpoint import Checkpoint
     from odonata.starting import first_scenario
     from odonata.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.study.comparing import Comparison, compare
@@ -86,7 +86,7 @@ __all__ = [
 #: Names that are loaded on first use, and where they are: scenario files, tables and plots take
 #: most of a second to import, which ``odonata --help`` does not need.
 _LAZY = {
-    "Checkpoint": "odonata.checkpoint",
+    "Checkpoint": "odonata.simulate.checkpoint",
     "Comparison": "odonata.study.comparing",
     "Duration": "odonata.units",
     "Interference": "odonata.study.interference",
@@ -115,8 +115,10 @@ _LAZY = {
     "sweep": "odonata.study.sweeping",
     "topology": "odonata.api",
     "verify": "odonata.api",
-    "write_report": "odonata.html",
+    "write_report": "odonata.report.html",
 }
+
+_get, _ = on_first_use(__name__, _LAZY)
 
 
 def __getattr__(name: str) -> Any:
@@ -124,9 +126,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("odonata")
-    if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _get(name)
 
 
 def __dir__() -> list[str]:

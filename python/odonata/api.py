@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from odonata import _engine, names
 from odonata.exporting import export_network, format_of
-from odonata.html.parts import facts, table
 from odonata.libraries import library
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
+from odonata.report.html.parts import facts, table
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.simulate import Progress, ask_engine
@@ -193,7 +193,7 @@ def replay(
         ScenarioError: If it cannot be run.
         KeyboardInterrupt: If it was interrupted.
     """
-    from odonata.replaying import check_trace, replay_scenario
+    from odonata.simulate.replaying import check_trace, replay_scenario
 
     checked = [
         check_trace(file, ranks=ranks, repeat_rank=repeat_rank, start=start, end=end)
@@ -317,7 +317,7 @@ class Topology:
         return f"<{one['network']}: {one['nodes']:,} nodes, {one['routers']:,} routers>"
 
     def _repr_html_(self) -> str:
-        from odonata.report import readable
+        from odonata.report.summaries import readable
 
         plain = [
             readable(key, value)

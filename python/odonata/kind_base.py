@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from odonata.model import Table
-from odonata.plug_in_forms import with_plug_in
+from odonata.plug_ins.forms import with_plug_in
 from odonata.problem import problem
 
 

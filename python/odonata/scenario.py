@@ -53,7 +53,7 @@ from odonata.model import (
 )
 from odonata.network import Network
 from odonata.phases import check_phases
-from odonata.plug_in_forms import with_plug_ins
+from odonata.plug_ins.forms import with_plug_ins
 from odonata.problem import key_path, problem, problems
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text

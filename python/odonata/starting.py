@@ -8,8 +8,8 @@ from typing import Any
 
 from odonata.errors import Problem, ScenarioError
 from odonata.names import Routing
-from odonata.replaying import dragonfly_for
 from odonata.scenario import Scenario
+from odonata.simulate.replaying import dragonfly_for
 from odonata.toml_source import parse_toml
 
 #: More nodes than that are no first scenario.

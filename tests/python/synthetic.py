@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from odonata.tables import ENGINE_TABLES
+from odonata.results.tables import ENGINE_TABLES
 
 PS_PER_US = 1_000_000
 ACTIVITY = ("injected_bytes", "delivered_bytes", "messages", "message_latency_sum_ps")

@@ -13,10 +13,10 @@ import pytest
 
 import odonata as package
 from odonata import Checkpoint, CheckpointError, OutputError
-from odonata.checkpoint import CheckpointEvent, claim_run
 from odonata.errors import ExitCode
 from odonata.output import CHECKPOINT_FILE
 from odonata.results import Result
+from odonata.simulate.checkpoint import CheckpointEvent, claim_run
 from odonata.units import Duration, UnitError
 from test_end_to_end import COMMAND, SMALL, digests, odonata
 

@@ -97,7 +97,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     # Modules that are first imported under the fixture read scenarios by it as well.
     fake: Any = SimpleNamespace(**{**vars(odonata._engine), **replaced})
     monkeypatch.setattr(odonata, "_engine", fake)
-    monkeypatch.setattr("odonata.simulate._engine", fake)
+    monkeypatch.setattr("odonata.simulate.engine._engine", fake)
     return fake
 
 

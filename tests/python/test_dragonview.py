@@ -10,8 +10,8 @@ import pytest
 import odonata
 from command import call
 from odonata import Result, Scenario
-from odonata.dragonview import write_tables
 from odonata.errors import NotRecordedError
+from odonata.results.dragonview import write_tables
 
 #: Three groups of two rows and three columns, with three cables between routers of a column.
 GROUPS = {"group": "cray-xc", "rows": 2, "columns": 3, "column_links": 3}

@@ -13,7 +13,6 @@ import pytest
 from pydantic import BaseModel
 
 from odonata import _engine
-from odonata.checkpoint import Checkpoint
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
 from odonata.files import (
     difference,
@@ -28,6 +27,7 @@ from odonata.model import described_fields
 from odonata.motif import PhaseFile
 from odonata.scenario import Scenario
 from odonata.simulate import run
+from odonata.simulate.checkpoint import Checkpoint
 from odonata.study.execution import Point, Store, run_points
 from odonata.study.file import StudyFile
 from odonata.study.interference import interference

@@ -12,8 +12,8 @@ import odonata
 from command import call
 from odonata import _engine
 from odonata.errors import OutputError
-from odonata.otf2 import write_archive
 from odonata.results import Result
+from odonata.results.otf2 import write_archive
 from test_ranks import scenario
 
 #: What happens at a location: picoseconds, and what.

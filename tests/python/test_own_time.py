@@ -10,7 +10,7 @@ import pytest
 import odonata
 from command import call
 from odonata import Scenario
-from odonata.html import write_report
+from odonata.report.html import write_report
 
 #: Rate of every link, 16 GiB/s.
 RATE = 16 * 2**30
@@ -75,7 +75,7 @@ def call_text(result: odonata.Result) -> str:
 
     from rich.console import Console
 
-    from odonata.report import print_summary
+    from odonata.report.summaries import print_summary
 
     console = Console(file=StringIO(), width=200)
     print_summary(console, result, None)

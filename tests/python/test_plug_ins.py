@@ -22,7 +22,7 @@ from odonata import Scenario, ScenarioError, plug_ins
 from odonata.cli.commands import odonata as command
 from odonata.errors import PlugInError
 from odonata.files import fingerprint_of
-from odonata.plug_in_calls import Compute, OrderCall, Receive, Send, measured, priorities, resolved
+from odonata.plug_ins.calls import Compute, OrderCall, Receive, Send, measured, priorities, resolved
 from odonata.schema import scenario_schema
 from odonata.study.dataset import read_dataset
 from odonata.study.file import StudyFile
@@ -283,7 +283,7 @@ def test_others_that_make_no_sense_are_told(
     message: str,
 ) -> None:
     # That so many steps are refused does not depend on how many there may be.
-    monkeypatch.setattr("odonata.plug_in_calls.MOST_STEPS", 1_000)
+    monkeypatch.setattr("odonata.plug_ins.calls.MOST_STEPS", 1_000)
     registered(kind, lambda job: returned)
     traffic = {"pattern": "mine", "load": 0.1, "message": "1 KiB", "messages": 1}
     job: dict[str, Any] = {

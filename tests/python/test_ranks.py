@@ -13,11 +13,11 @@ import pytest
 import odonata
 from odonata.cli import main
 from odonata.columns import codes, numbers
-from odonata.critical_path import KINDS, critical_path, shares
 from odonata.errors import ExitCode, NotRecordedError
-from odonata.perfetto import write_trace
 from odonata.plots.communication import matrix
 from odonata.results import Result
+from odonata.results.critical_path import KINDS, critical_path, shares
+from odonata.results.perfetto import write_trace
 from odonata.scenario import Scenario
 from test_plots import ink
 

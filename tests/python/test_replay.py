@@ -13,8 +13,8 @@ import odonata
 from odonata import Scenario
 from odonata.cli import main
 from odonata.errors import ExitCode, ScenarioError, TraceError
-from odonata.replaying import check_trace, dragonfly_for, replay_scenario
 from odonata.results import Result
+from odonata.simulate.replaying import check_trace, dragonfly_for, replay_scenario
 
 SCHEDULE = """\
 num_ranks 3

@@ -16,9 +16,9 @@ import odonata
 from browser import PROGRAM, Page, look
 from command import call
 from odonata import Result, Scenario, display, write_report
-from odonata.html.charts import distributions, thinned
-from odonata.html.page import MOST_BYTES
-from odonata.html.run import latencies
+from odonata.report.html.charts import distributions, thinned
+from odonata.report.html.page import MOST_BYTES
+from odonata.report.html.run import latencies
 
 SCENARIO = """
 title = "Two <jobs> & their </script> names"

@@ -15,8 +15,8 @@ import pytest
 
 from odonata.errors import OutputError
 from odonata.results import Result
+from odonata.results.tables import TABLES, to_markdown
 from odonata.scenario import Scenario
-from odonata.tables import TABLES, to_markdown
 from synthetic import engine_result
 
 SCENARIO = Scenario.from_toml("""

@@ -128,7 +128,7 @@ def test_points_without_a_latency_have_no_value_anywhere(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from odonata.cli.shared import print_json, terminal
-    from odonata.report import print_saturation
+    from odonata.report.summaries import print_saturation
 
     found = Saturation(0.03, 0.001, 0.03, [point(0.02, 2.0), overloaded(0.5), overloaded(1.0)])
     scenario = Scenario.from_toml(TEXT)

@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from command import call
-from odonata.critical_path import critical_path, shares
 from odonata.errors import ExitCode, OutputError
 from odonata.results import Result
+from odonata.results.critical_path import critical_path, shares
+from odonata.results.stored import Every, Maybe, OrNull, read_keys
+from odonata.results.tables import ENGINE_TABLES
 from odonata.scenario import Scenario
-from odonata.stored import Every, Maybe, OrNull, read_keys
-from odonata.tables import ENGINE_TABLES
 from synthetic import engine_result
 from test_output import LOADED, LOG, SCENARIO, STUDY
 

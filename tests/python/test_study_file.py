@@ -20,6 +20,7 @@ from odonata import Scenario, ScenarioError, run
 from odonata.cli.commands import odonata
 from odonata.errors import OutputError
 from odonata.files import fingerprint_of
+from odonata.results.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.schema import study_schema
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
 from odonata.study.drawing import draw_figure
@@ -31,7 +32,6 @@ from odonata.study.measures import Measure
 from odonata.study.run import STORE_FILE, estimate, run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import TaskError
-from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.toml_source import parse_toml
 from studies import STUDY, Instant, changed
 

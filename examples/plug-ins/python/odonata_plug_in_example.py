@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from odonata.plug_in_calls import (
+from odonata.plug_ins.calls import (
     ApplicationCall,
     Compute,
     MappingCall,

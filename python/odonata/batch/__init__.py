@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from odonata.lazy import on_first_use
 
 if TYPE_CHECKING:
     from odonata.batch.from_scenario import run_schedules
@@ -33,8 +34,7 @@ __all__ = [
     "schedule_as_slurm",
 ]
 
-#: Where each name is. They are loaded on first use: every scenario reads `[schedule]`, of which the
-#: tables of job logs are no part.
+#: Where each name is. Every scenario reads `[schedule]`, of which tables of job logs are no part.
 _MODULES = {
     **dict.fromkeys(("JobLog", "generate_job_log", "read_job_log"), "joblog"),
     **dict.fromkeys(("Mix", "Network", "SharedLinks", "SharedPackets", "SpeedUps"), "network"),
@@ -44,12 +44,6 @@ _MODULES = {
     "run_schedules": "from_scenario",
 }
 
-
-def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return getattr(importlib.import_module(f"odonata.batch.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = on_first_use(
+    __name__, {name: f"odonata.batch.{module}" for name, module in _MODULES.items()}
+)

@@ -18,7 +18,7 @@ from odonata.bounded import read_parquet
 from odonata.columns import column_of, labelled, numbers_of
 from odonata.errors import JobLogError, OutputError
 from odonata.output import check_new_file, new_file, write_file, write_parquet
-from odonata.tables import with_units
+from odonata.results.tables import with_units
 
 #: What became of a job, by the engine's code.
 STATUSES = (

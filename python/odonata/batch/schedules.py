@@ -27,11 +27,11 @@ from odonata.batch.options import (
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
-from odonata.plug_in_calls import OrderCall, priorities
 from odonata.plug_ins import find, is_known
-from odonata.stored import Every, Maybe, OrNull, check_texts, read_keys, read_table, refusal
+from odonata.plug_ins.calls import OrderCall, priorities
+from odonata.results.stored import Every, Maybe, OrNull, check_texts, read_keys, read_table, refusal
+from odonata.results.tables import with_units
 from odonata.table_schema import LABEL
-from odonata.tables import with_units
 
 if TYPE_CHECKING:
     from odonata.batch.network import Mix, Network
@@ -165,7 +165,7 @@ class Schedule:
 
     def _repr_html_(self) -> str:
         from odonata import display
-        from odonata.html.parts import facts
+        from odonata.report.html.parts import facts
 
         one = self.summary
         waits = one["wait_s"]

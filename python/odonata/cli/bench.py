@@ -70,7 +70,7 @@ def bench(
     """Measure the speed of the packet engine on reference networks."""
     from odonata import _engine
     from odonata.progress import ProgressBar
-    from odonata.report import print_figures
+    from odonata.report.summaries import print_figures
     from odonata.simulate import Progress
 
     with ProgressBar(progress_terminal()) as bar:

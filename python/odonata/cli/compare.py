@@ -32,7 +32,7 @@ def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> N
     if both are of traffic in steady state.
     """
     from odonata.output import claim
-    from odonata.report import print_comparison
+    from odonata.report.summaries import print_comparison
     from odonata.study.comparing import compare as compare_results
 
     with claim(out, "compare") as held:

@@ -37,9 +37,9 @@ def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_jso
     DIR is the result of a run on a network of groups, such as a dragonfly; several results go into
     the same tables, under the names of their directories.
     """
-    from odonata.dragonview import write_tables
     from odonata.output import unused_file
     from odonata.results import Result
+    from odonata.results.dragonview import write_tables
 
     named = {directory.resolve().name: directory for directory in directories}
     if len(named) < len(directories):

@@ -69,7 +69,7 @@ def interference(
     what = read_scenario(scenario, changes)
 
     from odonata.progress import StudyBar
-    from odonata.report import print_interference
+    from odonata.report.summaries import print_interference
     from odonata.study.interference import figures
     from odonata.study.interference import interference as analyse
 

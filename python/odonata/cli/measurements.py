@@ -40,7 +40,7 @@ def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> No
     found = read_measurements(paths)
     table = to_table(found)
     if out is not None:
-        from odonata.tables import with_units
+        from odonata.results.tables import with_units
 
         with new_file(out) as partial:
             if out.suffix == ".csv":

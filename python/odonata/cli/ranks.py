@@ -53,8 +53,8 @@ def ranks(
     `[record] rank_activity = true` in its scenario; messages in the timeline also need `messages =
     "all"`.
     """
-    from odonata.perfetto import write_trace
     from odonata.results import Result
+    from odonata.results.perfetto import write_trace
 
     result = Result.load(directory)
     times, paths = _times(result), _paths(result)
@@ -72,11 +72,11 @@ def ranks(
     if perfetto is not None:
         events = write_trace(result, perfetto)
     if pipit is not None:
-        from odonata.pipit import write_events
+        from odonata.results.pipit import write_events
 
         write_events(result, pipit)
     if otf2 is not None:
-        from odonata.otf2 import write_archive
+        from odonata.results.otf2 import write_archive
 
         write_archive(result, otf2)
     if as_json:
@@ -123,7 +123,7 @@ def _paths(result: Result) -> list[dict[str, Any]]:
     import numpy as np
 
     from odonata.columns import numbers
-    from odonata.critical_path import critical_path, shares
+    from odonata.results.critical_path import critical_path, shares
 
     names = result.jobs["name"].to_pylist()
     paths = []

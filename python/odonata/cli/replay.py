@@ -25,7 +25,7 @@ from odonata.terminal import terminal
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from odonata.replaying import ReplayedTrace
+    from odonata.simulate.replaying import ReplayedTrace
 
 
 @click.command()
@@ -159,7 +159,7 @@ def replay(
         message = "--start and --end are for traces, not for a workload of CODES or TraceR"
         raise click.UsageError(message)
 
-    from odonata.replaying import check_trace, codes_traces, replay_scenario, tracer_traces
+    from odonata.simulate.replaying import check_trace, codes_traces, replay_scenario, tracer_traces
 
     console = progress_terminal()
     if quiet:
@@ -193,7 +193,7 @@ def replay(
 
     from odonata.output import claim
     from odonata.progress import ProgressBar
-    from odonata.report import print_summary
+    from odonata.report.summaries import print_summary
     from odonata.simulate import run as simulate
 
     with claim(out, scenario.job_names()[0]) as held:
@@ -244,7 +244,7 @@ def _as_json(trace: ReplayedTrace) -> dict[str, object]:
 
 def _print(console: Console, traces: list[ReplayedTrace]) -> None:
     """Prints what traces hold, for people."""
-    from odonata.report import print_figures
+    from odonata.report.summaries import print_figures
 
     for trace in traces:
         print_figures(console, f"{trace.file}: {trace.format}", dict(trace.facts))

@@ -33,7 +33,7 @@ def report(
     saturation, an analysis of interference or a validation. With several runs, the file first shows
     how they differ. The file loads nothing from elsewhere and has at most 5 MB.
     """
-    from odonata.html import write_report
+    from odonata.report.html import write_report
 
     with progress_terminal().status("Writing the report"):
         file = write_report(*directories, out=out, title=title)

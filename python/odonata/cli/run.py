@@ -25,10 +25,10 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
-    from odonata.checkpoint import CheckpointEvent
     from odonata.output import Claim
     from odonata.progress import ProgressBar
     from odonata.scenario import Scenario
+    from odonata.simulate.checkpoint import CheckpointEvent
 
 
 @click.command()
@@ -101,10 +101,10 @@ def run(
         changes = (*changes, f"simulation.precision={precision}")
     what = read_scenario(scenario, changes)
 
-    from odonata.checkpoint import Checkpoint
     from odonata.output import claim
     from odonata.progress import ProgressBar
     from odonata.simulate import run as simulate
+    from odonata.simulate.checkpoint import Checkpoint
 
     if resume is not None and out not in (None, resume):
         raise click.UsageError(f"--resume {resume} goes on in that directory; leave out --out")
@@ -160,14 +160,14 @@ def run(
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
     elif not quiet:
-        from odonata.report import print_summary
+        from odonata.report.summaries import print_summary
 
         print_summary(terminal(), result, directory)
 
 
 def _intervals(text: str | None) -> dict[str, Any]:
     """How often, from the value of ``--checkpoint``."""
-    from odonata.checkpoint import Checkpoint
+    from odonata.simulate.checkpoint import Checkpoint
     from odonata.units import UnitError
 
     if text is None:
@@ -212,7 +212,7 @@ def _replicate(
 ) -> None:
     """Several seeds of a scenario side by side."""
     from odonata.progress import StudyBar
-    from odonata.report import print_replications
+    from odonata.report.summaries import print_replications
     from odonata.study.replication import replicate
 
     console = progress_terminal()

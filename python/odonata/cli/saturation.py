@@ -75,7 +75,7 @@ def saturation(
 
     from odonata.output import Claim
     from odonata.progress import StudyBar
-    from odonata.report import print_saturation
+    from odonata.report.summaries import print_saturation
     from odonata.study.execution import STORE_FILE
     from odonata.study.saturation import curve, figures, find_saturation, write
 

@@ -21,13 +21,13 @@ def show(directory: Path, as_json: bool) -> None:
     DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
     for saturation, an analysis of interference or a validation.
     """
-    from odonata.kinds import kind_of
+    from odonata.results.kinds import kind_of
 
     _KINDS[kind_of(directory)](directory, as_json)
 
 
 def _run(directory: Path, as_json: bool) -> None:
-    from odonata.report import print_summary
+    from odonata.report.summaries import print_summary
     from odonata.results import Result
 
     result = Result.load(directory)
@@ -50,7 +50,7 @@ def _schedule(directory: Path, as_json: bool) -> None:
 
 
 def _interference(directory: Path, as_json: bool) -> None:
-    from odonata.report import print_interference
+    from odonata.report.summaries import print_interference
     from odonata.study.interference import figures, load
 
     found = load(directory)
@@ -61,7 +61,7 @@ def _interference(directory: Path, as_json: bool) -> None:
 
 
 def _saturation(directory: Path, as_json: bool) -> None:
-    from odonata.report import print_saturation
+    from odonata.report.summaries import print_saturation
     from odonata.results import SCENARIO_FILE
     from odonata.scenario import Scenario
     from odonata.study.saturation import curve, figures, load
@@ -76,7 +76,7 @@ def _saturation(directory: Path, as_json: bool) -> None:
 
 
 def _replications(directory: Path, as_json: bool) -> None:
-    from odonata.report import print_replications
+    from odonata.report.summaries import print_replications
     from odonata.study.replication import load
 
     scenario, table = load(directory)
@@ -87,7 +87,7 @@ def _replications(directory: Path, as_json: bool) -> None:
 
 
 def _comparison(directory: Path, as_json: bool) -> None:
-    from odonata.report import print_comparison
+    from odonata.report.summaries import print_comparison
     from odonata.study.comparing import load
 
     content, table = load(directory)
@@ -129,8 +129,8 @@ def _study(directory: Path, as_json: bool) -> None:
 def _program(directory: Path, as_json: bool) -> None:
     from odonata.bounded import csv_rows, read_text
     from odonata.errors import OutputError
-    from odonata.kinds import TABLES_OF_PROGRAMS
     from odonata.output import reading
+    from odonata.results.kinds import TABLES_OF_PROGRAMS
     from odonata.study.study import CONCLUSION_FILE
 
     with reading(directory):

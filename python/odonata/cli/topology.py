@@ -122,7 +122,7 @@ def describe(
     if result is not None or copper or watts or prices:
         raise click.UsageError("--run, --copper, --watts and --price go with --cost")
     from odonata import _engine
-    from odonata.report import link_class_table, print_figures
+    from odonata.report.summaries import link_class_table, print_figures
     from odonata.simulate import ask_engine
 
     what = read_scenario(scenario, changes)
@@ -154,7 +154,7 @@ def _print_cost(
 ) -> None:
     """Prints parts, power and price."""
     from odonata.cost import Prices, parts, power
-    from odonata.report import print_figures
+    from odonata.report.summaries import print_figures
     from odonata.results import Result
 
     made_of = parts(scenario, copper)

@@ -77,7 +77,7 @@ def _summary(file: Path, records: int) -> dict[str, Any]:
 def _print(console: Console, summary: dict[str, Any]) -> None:
     """Prints a summary for people."""
     from odonata.display import count, size
-    from odonata.report import print_figures
+    from odonata.report.summaries import print_figures
 
     figures = {"ranks": summary["ranks"], "records": summary["records"], **summary["facts"]}
     print_figures(console, f"{summary['file']}: {summary['format']}", figures)

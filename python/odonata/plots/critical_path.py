@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from odonata import display
 from odonata.columns import codes, numbers
-from odonata.critical_path import KINDS, critical_path, shares
 from odonata.errors import NotRecordedError
 from odonata.plots.style import PATH_COLOURS, draw_empty
+from odonata.results.critical_path import KINDS, critical_path, shares
 
 if TYPE_CHECKING:
     from odonata.results import Result

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure, SubFigure
 from odonata import display
 from odonata.columns import column_of, numbers
 from odonata.plots.style import draw_empty, job_colour
-from odonata.summary import RouterNames
+from odonata.results.summary import RouterNames
 
 if TYPE_CHECKING:
     from odonata.results import Result

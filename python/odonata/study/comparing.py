@@ -14,11 +14,11 @@ import pyarrow as pa
 from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
 from odonata.errors import OutputError
-from odonata.kinds import kind_of
 from odonata.output import Claim, picture, warn, write_csv, write_json, write_parquet
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
+from odonata.results.kinds import kind_of
+from odonata.results.stored import Every, Maybe, read_keys, read_table, refusal
 from odonata.scenario import Scenario
-from odonata.stored import Every, Maybe, read_keys, read_table, refusal
 from odonata.study.cells import Cell, Estimated
 from odonata.study.intervals import interval
 

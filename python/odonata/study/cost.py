@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from odonata.plug_in_calls import has_plug_ins
+from odonata.plug_ins.calls import has_plug_ins
 from odonata.scenario import Scenario
 
 #: Packet-hops that one core simulates in a second, where nothing has been measured yet.

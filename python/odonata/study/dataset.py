@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from odonata.errors import OutputError
 from odonata.output import reason, write_parquet
-from odonata.stored import read_table
+from odonata.results.stored import read_table
 from odonata.study.file import STUDY_FILE, StudyFile
 from odonata.study.sweep import SweepPoint
 

@@ -21,11 +21,11 @@ from odonata.errors import OutputError, SimulationError
 from odonata.files import fingerprint_of, named_files
 from odonata.output import opened, reason, warn
 from odonata.results import Result
+from odonata.results.stored import Form, Maybe, flaw_of
+from odonata.results.tables import SCHEMA_VERSION
 from odonata.scenario import Scenario
 from odonata.simulate import Progress
 from odonata.simulate import run as simulate
-from odonata.stored import Form, Maybe, flaw_of
-from odonata.tables import SCHEMA_VERSION
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
@@ -176,7 +176,7 @@ class Store:
 
         Args:
             point: Which.
-            form: As of :func:`odonata.stored.read_keys`.
+            form: As of :func:`odonata.results.stored.read_keys`.
 
         Raises:
             OutputError: If it does not; tells the line and the key.

@@ -20,10 +20,10 @@ from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
+from odonata.results.stored import Maybe, check_below, read_keys, read_table, refusal
+from odonata.results.tables import with_units
 from odonata.scenario import Scenario
-from odonata.stored import Maybe, check_below, read_keys, read_table, refusal
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
-from odonata.tables import with_units
 
 #: The outcome in its directory.
 RESULT_FILE = "interference.json"
@@ -142,7 +142,7 @@ class Interference:
         raise KeyError(f"no slowdown {quantity!r} of job {job!r}")
 
     def _repr_html_(self) -> str:
-        from odonata.html.parts import table
+        from odonata.report.html.parts import table
 
         wanted = ("mean", "p99", "run_time")
         rows = [

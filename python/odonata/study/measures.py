@@ -16,13 +16,13 @@ from odonata.batch.schedules import FIGURES as SCHEDULE_FIGURES
 from odonata.batch.schedules import Schedule
 from odonata.columns import numbers
 from odonata.model import Table
-from odonata.plug_in_calls import measured
 from odonata.plug_ins import find, is_known, known
+from odonata.plug_ins.calls import measured
 from odonata.problem import nearest, problem
 from odonata.results import Result
+from odonata.results.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
+from odonata.results.tables import TABLES
 from odonata.study.expression import Condition, ConditionError
-from odonata.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
-from odonata.tables import TABLES
 from odonata.units import Duration, Rate, Size, Span, UnitError, describe
 
 #: By the suffix of a source's name: units that it can be given in, each with the suffix of the

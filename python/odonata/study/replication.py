@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from odonata.output import Claim, write_file, write_parquet
 from odonata.results import SCENARIO_FILE, Result
+from odonata.results.stored import read_table, refusal
 from odonata.scenario import Scenario
-from odonata.stored import read_table, refusal
 from odonata.study.execution import Point, Record, run_points
 from odonata.study.intervals import interval
 

@@ -18,7 +18,7 @@ from odonata import _engine
 from odonata.errors import OutputError
 from odonata.output import Claim, warn, write_file
 from odonata.plug_ins import registered_functions
-from odonata.stored import ANY_NUMBER, Maybe, OrNull
+from odonata.results.stored import ANY_NUMBER, Maybe, OrNull
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
 from odonata.study.execution import STORE_FILE, Record, Store

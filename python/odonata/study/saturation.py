@@ -24,11 +24,11 @@ from odonata.output import (
 )
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
+from odonata.results.stored import Maybe, read_keys, read_table, refusal
+from odonata.results.summary import SHORTFALL, piles_up
+from odonata.results.tables import with_units
 from odonata.scenario import Scenario
-from odonata.stored import Maybe, read_keys, read_table, refusal
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
-from odonata.summary import SHORTFALL, piles_up
-from odonata.tables import with_units
 from odonata.units import GlobalLoad
 
 #: The outcome in its directory.

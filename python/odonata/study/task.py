@@ -97,10 +97,10 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         OdonataError: If it fails.
     """
     from odonata import _engine
+    from odonata.results.summary import saturated_jobs
     from odonata.simulate import Progress
     from odonata.simulate import run as simulate
     from odonata.study.measures import Measure, measure_all
-    from odonata.summary import saturated_jobs
 
     register_functions(task.plug_ins)
     scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))

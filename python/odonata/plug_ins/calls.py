@@ -17,8 +17,8 @@ import numpy as np
 
 from odonata.errors import PlugInError, ScenarioError
 from odonata.output import create
-from odonata.plug_in_forms import MARK
 from odonata.plug_ins import PlugIn, find
+from odonata.plug_ins.forms import MARK
 from odonata.units import Duration, Size
 
 if TYPE_CHECKING:

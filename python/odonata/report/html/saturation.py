@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from odonata import display
-from odonata.html import charts
-from odonata.html.parts import Chart, Part, Section, facts, paragraph, source, table
+from odonata.report.html import charts
+from odonata.report.html.parts import Chart, Part, Section, facts, paragraph, source, table
 from odonata.results import SCENARIO_FILE
 from odonata.scenario import Scenario
 from odonata.study.saturation import LoadPoint, Saturation, load

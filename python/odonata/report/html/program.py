@@ -6,11 +6,11 @@ from pathlib import Path
 
 from odonata.bounded import csv_rows, read_text
 from odonata.errors import OutputError
-from odonata.html.parts import Part, Section, folded, paragraph, source, table
-from odonata.html.study import pictures
-from odonata.kinds import TABLES_OF_PROGRAMS
 from odonata.output import reading
-from odonata.stored import refusal
+from odonata.report.html.parts import Part, Section, folded, paragraph, source, table
+from odonata.report.html.study import pictures
+from odonata.results.kinds import TABLES_OF_PROGRAMS
+from odonata.results.stored import refusal
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:

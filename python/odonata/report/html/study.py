@@ -13,9 +13,9 @@ import pyarrow as pa
 from odonata import display
 from odonata.bounded import read_text
 from odonata.errors import OutputError
-from odonata.html import charts
-from odonata.html.page import picture
-from odonata.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
+from odonata.report.html import charts
+from odonata.report.html.page import picture
+from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
 from odonata.study.dataset import read_dataset
 from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
 from odonata.study.findings import judge

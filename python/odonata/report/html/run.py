@@ -17,16 +17,16 @@ from odonata.bounded import read_text
 from odonata.columns import codes, column_of, labels, numbers
 from odonata.errors import OutputError
 from odonata.files import named_files
-from odonata.html import charts
-from odonata.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
 from odonata.plots.groups import MOST_ROWS, mean_utilisation
 from odonata.plots.layout import lay_out
 from odonata.plots.waits import wait_rows
 from odonata.plots.wiring import Wiring
-from odonata.report import cut_off, readable
+from odonata.report.html import charts
+from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
+from odonata.report.summaries import cut_off, readable
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
+from odonata.results.summary import RouterNames, saturated_jobs
 from odonata.study import replication
-from odonata.summary import RouterNames, saturated_jobs
 
 #: Links that a reader can look at one by one: the most loaded ones.
 MOST_LINKS = 12_000

@@ -13,9 +13,9 @@ from odonata import display
 from odonata.batch.plots import gantt_pieces, gantt_window, time_unit
 from odonata.batch.schedules import Schedule, load_schedules
 from odonata.columns import numbers
-from odonata.html import charts
-from odonata.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
-from odonata.report import readable
+from odonata.report.html import charts
+from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
+from odonata.report.summaries import readable
 
 #: Rectangles in a Gantt chart.
 MOST_BOXES = 4_000

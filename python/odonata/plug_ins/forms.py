@@ -15,7 +15,7 @@ def reference(kind: Kind, name: str, parameters: Mapping[str, Any]) -> dict[str,
     """What stands for a plug-in in the engine's form of a scenario.
 
     It names the plug-in and its source, and so tells whether two scenarios are the same;
-    :func:`odonata.plug_in_calls.resolved` puts what the plug-in gives in its place.
+    :func:`odonata.plug_ins.calls.resolved` puts what the plug-in gives in its place.
 
     Raises:
         PlugInError: If it cannot be imported.

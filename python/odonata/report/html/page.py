@@ -15,9 +15,9 @@ from pathlib import Path
 from odonata import _engine
 from odonata.bounded import read_bytes
 from odonata.errors import OutputError
-from odonata.html.parts import Chart, Part, Section
-from odonata.kinds import kind_of
 from odonata.output import new_file, unused_file, write_file
+from odonata.report.html.parts import Chart, Part, Section
+from odonata.results.kinds import kind_of
 
 #: Name of the cells of a map that lead to links.
 PAIRS = "pairs"
@@ -66,11 +66,11 @@ def write_report(
     sections: list[Section] = []
     runs = [path for path, kind in zip(paths, kinds, strict=True) if kind == "run"]
     if len(runs) > 1:
-        from odonata.html.comparison import compared
+        from odonata.report.html.comparison import compared
 
         sections.append(compared(runs))
     for path, kind in zip(paths, kinds, strict=True):
-        module = importlib.import_module(f"odonata.html.{kind}")
+        module = importlib.import_module(f"odonata.report.html.{kind}")
         sections.append(module.section(path, brief=len(paths) > 1))
     file = unused_file("report", ".html") if out is None else Path(out)
     if file.suffix.lower() not in (".html", ".htm"):
@@ -177,7 +177,7 @@ def _in_script(text: str) -> str:
 
 
 def _read(name: str) -> str:
-    return (resources.files("odonata.html") / name).read_text(encoding="utf-8")
+    return (resources.files("odonata.report.html") / name).read_text(encoding="utf-8")
 
 
 def _licence() -> str:

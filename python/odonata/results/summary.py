@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata.columns import codes, column_of, labels, numbers, rows_labelled
-from odonata.tables import SUMMARY
+from odonata.results.tables import SUMMARY
 
 ACCEPTED = "accepted_bytes_per_s"
 LATENCY_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from odonata.columns import codes, column_of, labelled, numbers
 from odonata.errors import NotRecordedError, OutputError
-from odonata.tables import COLLECTIVES, RANK_ACTIVITIES
+from odonata.results.tables import COLLECTIVES, RANK_ACTIVITIES
 
 if TYPE_CHECKING:
     from odonata.results import Result

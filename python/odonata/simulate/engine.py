@@ -10,13 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import odonata._engine as _engine
-from odonata.checkpoint import (
-    Checkpoint,
-    CheckpointEvent,
-    claim_run,
-    engine_arguments,
-    stoppable,
-)
 from odonata.errors import (
     CheckpointError,
     InternalError,
@@ -26,9 +19,16 @@ from odonata.errors import (
 )
 from odonata.files import difference, essence, words
 from odonata.output import CHECKPOINT_FILE, Claim
-from odonata.plug_in_calls import resolved
+from odonata.plug_ins.calls import resolved
 from odonata.results import Result
 from odonata.scenario import Scenario
+from odonata.simulate.checkpoint import (
+    Checkpoint,
+    CheckpointEvent,
+    claim_run,
+    engine_arguments,
+    stoppable,
+)
 from odonata.terminal import clean
 
 

@@ -13,10 +13,10 @@ import pyarrow as pa
 from odonata.errors import OutputError
 from odonata.libraries import library
 from odonata.output import CHECKPOINT_FILE, Claim, warn, write_file, write_json, write_parquet
+from odonata.results.stored import Maybe, read_keys
+from odonata.results.summary import LinkName, most_loaded_links, summarise, to_table
+from odonata.results.tables import SCHEMA_VERSION, TABLES, build_tables, read_tables
 from odonata.scenario import Scenario
-from odonata.stored import Maybe, read_keys
-from odonata.summary import LinkName, most_loaded_links, summarise, to_table
-from odonata.tables import SCHEMA_VERSION, TABLES, build_tables, read_tables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -215,7 +215,7 @@ class Result:
     def _repr_html_(self) -> str:
         """What was run and how it went, for notebooks."""
         from odonata import display
-        from odonata.html.parts import facts, table
+        from odonata.report.html.parts import facts, table
 
         run = self.summary_dict["run"]
         answer = [

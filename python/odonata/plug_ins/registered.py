@@ -10,7 +10,7 @@ Or a program registers them before it reads a scenario::
     odonata.plug_ins.register("placement", "corner", corner)
 
 What each kind of function gets and returns is said by the classes of
-:mod:`odonata.plug_in_calls`, and in ``docs/plug-ins.md``.
+:mod:`odonata.plug_ins.calls`, and in ``docs/plug-ins.md``.
 """
 
 from __future__ import annotations

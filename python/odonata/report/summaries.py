@@ -15,8 +15,8 @@ from rich.table import Table
 
 from odonata import display
 from odonata.results import Result
+from odonata.results.summary import is_open_loop, per_node, saturated_jobs
 from odonata.scenario import Scenario
-from odonata.summary import is_open_loop, per_node, saturated_jobs
 
 if TYPE_CHECKING:
     from odonata.study.interference import Interference

@@ -5,6 +5,6 @@ JavaScript comes with the Python package and is written into the file. ``page.py
 together, ``charts.py`` draws, and each kind of result has a module that says what is shown of it.
 """
 
-from odonata.html.page import write_report
+from odonata.report.html.page import write_report
 
 __all__ = ["write_report"]

@@ -1,6 +1,6 @@
 """Timelines for trace viewers.
 
-Writes Perfetto's own traces (:mod:`odonata.perfetto_protobuf`), which Perfetto
+Writes Perfetto's own traces (:mod:`odonata.results.perfetto_protobuf`), which Perfetto
 (https://ui.perfetto.dev) opens, or the Trace Event Format ("Trace Event Format", Google,
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU), which Chrome's
 ``about:tracing`` opens as well: a process per job, a thread per rank, a slice per interval, an
@@ -20,7 +20,7 @@ import numpy as np
 
 from odonata.columns import numbers
 from odonata.output import create, new_file
-from odonata.perfetto_protobuf import packets
+from odonata.results.perfetto_protobuf import packets
 
 if TYPE_CHECKING:
     from odonata.results import Result

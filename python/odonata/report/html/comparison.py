@@ -11,10 +11,10 @@ import numpy as np
 
 from odonata import display
 from odonata.errors import OdonataError
-from odonata.html import charts
-from odonata.html.parts import Chart, Part, Section, facts, paragraph, table
-from odonata.html.run import latencies
-from odonata.report import readable
+from odonata.report.html import charts
+from odonata.report.html.parts import Chart, Part, Section, facts, paragraph, table
+from odonata.report.html.run import latencies
+from odonata.report.summaries import readable
 from odonata.results import RESULT_FILE, Result
 from odonata.study.comparing import compare, load
 

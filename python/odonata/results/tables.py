@@ -1,8 +1,8 @@
 """The tables of a result, and how they become Arrow tables.
 
 Those that the engine fills are declared where it fills them and listed in
-:mod:`odonata.result_tables`; ``docs/results.md`` is generated from them, and they travel in the
-Parquet files' metadata.
+:mod:`odonata.results.result_tables`; ``docs/results.md`` is generated from them, and they travel in
+the Parquet files' metadata.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from odonata.columns import numbers
-from odonata.result_tables import ENGINE
-from odonata.stored import check_below, check_texts, read_table, refusal
+from odonata.results.result_tables import ENGINE
+from odonata.results.stored import check_below, check_texts, read_table, refusal
 from odonata.table_schema import SCHEMA_VERSION, Column, TableSchema, unit_of, with_units
 
 __all__ = [
