@@ -403,18 +403,17 @@ impl Quantity {
 
     /// A number of base units with the largest unit of which it is a whole number.
     pub fn text(&self, value: u64) -> String {
-        let value = u128::from(value);
-        let fitting = self.units.iter().filter(|(_, numerator, denominator)| {
-            *denominator == 1 && value >= *numerator && value % numerator == 0
+        let is_base_printed = self.printed.contains(&self.base_unit);
+        let fitting = self.units.iter().filter(|(unit, numerator, denominator)| {
+            let whole = u128::from(value);
+            let is_printed = is_base_printed || *unit != self.base_unit;
+            is_printed && *denominator == 1 && whole >= *numerator && whole % numerator == 0
         });
-        let largest = fitting.max_by_key(|unit| unit.1);
-        largest.map_or_else(
-            || match u64::try_from(value) {
-                Ok(value) if !self.printed.contains(&self.base_unit) => self.shortest(value),
-                _ => format!("{value} {}", self.base_unit),
-            },
-            |(unit, numerator, _)| format!("{} {unit}", value / numerator),
-        )
+        match fitting.max_by_key(|unit| unit.1) {
+            Some((unit, numerator, _)) => format!("{} {unit}", u128::from(value) / numerator),
+            None if is_base_printed => format!("{value} {}", self.base_unit),
+            None => self.shortest(value),
+        }
     }
 }
 

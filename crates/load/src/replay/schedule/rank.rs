@@ -22,6 +22,53 @@ struct Begun {
     on_finish: Vec<u32>,
 }
 
+/// The operations under way, counted by what a rank would wait for.
+#[derive(Default)]
+struct UnderWay {
+    operations: BTreeMap<u32, Begun>,
+    calculations: usize,
+    receives: usize,
+}
+
+impl UnderWay {
+    fn count(&mut self, operation: &Operation) -> Option<&mut usize> {
+        match operation.action {
+            Scheduled::Calculate { .. } => Some(&mut self.calculations),
+            Scheduled::Receive { .. } => Some(&mut self.receives),
+            Scheduled::Send { .. } => None,
+        }
+    }
+
+    fn insert(&mut self, number: u32, node: Node) {
+        if let Some(count) = self.count(&node.operation) {
+            *count += 1;
+        }
+        let begun = Begun {
+            operation: node.operation,
+            on_finish: node.on_finish,
+        };
+        self.operations.insert(number, begun);
+    }
+
+    fn remove(&mut self, number: u32) -> Option<Begun> {
+        let begun = self.operations.remove(&number)?;
+        if let Some(count) = self.count(&begun.operation) {
+            *count -= 1;
+        }
+        Some(begun)
+    }
+
+    /// What a rank with nothing to begin waits for: its own work before that of others.
+    fn waiting(&self) -> Option<Waiting> {
+        match self.operations.len() {
+            0 => None,
+            _ if self.calculations > 0 => Some(Waiting::Processor),
+            _ if self.receives > 0 => Some(Waiting::Receive),
+            _ => Some(Waiting::Send),
+        }
+    }
+}
+
 /// What a rank of a schedule does: whatever waits for nothing, on its processor, in
 /// the order in which it came to that. Memory: operations that wait for some but not
 /// all of what they depend on, that can begin, and that are under way.
@@ -35,7 +82,7 @@ pub(super) struct ScheduledRank<'a> {
     released: VecDeque<u32>,
     /// The operations that can begin, for each processor.
     ready: Vec<VecDeque<(u32, Node)>>,
-    under_way: BTreeMap<u32, Begun>,
+    under_way: UnderWay,
     finished: u32,
 }
 
@@ -63,7 +110,7 @@ impl<'a> ScheduledRank<'a> {
             waiting: BTreeMap::new(),
             released: VecDeque::new(),
             ready: Vec::new(),
-            under_way: BTreeMap::new(),
+            under_way: UnderWay::default(),
             finished: 0,
         };
         for root in roots {
@@ -153,22 +200,18 @@ impl<'a> ScheduledRank<'a> {
     fn next_step(&mut self, idle: Idle) -> Result<Step, ProgramError> {
         loop {
             self.release().map_err(|error| self.failed(error))?;
-            let Some((number, node)) = self.take_ready(idle) else {
+            let Some((number, mut node)) = self.take_ready(idle) else {
                 break;
             };
             let operation = node.operation;
             let processor = check_processor(&operation).map_err(|reason| self.failed(reason))?;
-            self.released.extend(node.on_start);
+            self.released.extend(std::mem::take(&mut node.on_start));
             match self
                 .action(&operation)
                 .map_err(|reason| self.failed(reason))?
             {
                 Some(action) => {
-                    let begun = Begun {
-                        operation,
-                        on_finish: node.on_finish,
-                    };
-                    self.under_way.insert(number, begun);
+                    self.under_way.insert(number, node);
                     return Ok(Step::Begin {
                         action,
                         request: RequestId(number),
@@ -185,26 +228,17 @@ impl<'a> ScheduledRank<'a> {
         if self.ready.iter().any(|queue| !queue.is_empty()) {
             return Ok(Step::Wait(Waiting::Processor));
         }
-        let mut begun = self.under_way.values().peekable();
-        if begun.peek().is_none() {
-            return match self.finished == self.graph.operations() {
-                true => Ok(Step::Finish),
-                false => Err(self.failed(format!(
-                    "{} of {} operations wait for each other in a circle",
-                    self.graph.operations() - self.finished,
-                    self.graph.operations()
-                ))),
-            };
+        if let Some(waiting) = self.under_way.waiting() {
+            return Ok(Step::Wait(waiting));
         }
-        let is = |begun: &Begun| match begun.operation.action {
-            Scheduled::Send { .. } => Waiting::Send,
-            Scheduled::Receive { .. } => Waiting::Receive,
-            Scheduled::Calculate { .. } => Waiting::Processor,
-        };
-        let all: Vec<Waiting> = begun.map(is).collect();
-        let found = [Waiting::Processor, Waiting::Receive];
-        let waits = found.into_iter().find(|kind| all.contains(kind));
-        Ok(Step::Wait(waits.unwrap_or(Waiting::Send)))
+        match self.finished == self.graph.operations() {
+            true => Ok(Step::Finish),
+            false => Err(self.failed(format!(
+                "{} of {} operations wait for each other in a circle",
+                self.graph.operations() - self.finished,
+                self.graph.operations()
+            ))),
+        }
     }
 }
 
@@ -214,7 +248,7 @@ impl RankProgram for ScheduledRank<'_> {
     }
 
     fn complete(&mut self, request: RequestId) {
-        if let Some(begun) = self.under_way.remove(&request.0) {
+        if let Some(begun) = self.under_way.remove(request.0) {
             self.released.extend(begun.on_finish);
             self.finished += 1;
         }
@@ -228,7 +262,7 @@ impl RankProgram for ScheduledRank<'_> {
             ready: ready
                 .map(|queue| queue.iter().map(|(number, _)| *number).collect())
                 .collect(),
-            under_way: self.under_way.keys().copied().collect(),
+            under_way: self.under_way.operations.keys().copied().collect(),
             finished: self.finished,
         };
         postcard::to_stdvec(&saved).expect("memory to write to")
@@ -238,7 +272,7 @@ impl RankProgram for ScheduledRank<'_> {
     fn restore(&mut self, saved: &[u8]) -> Result<(), ProgramError> {
         let saved: Saved = postcard::from_bytes(saved).map_err(|error| self.failed(error))?;
         self.ready.clear();
-        self.under_way.clear();
+        self.under_way = UnderWay::default();
         self.waiting = saved.waiting;
         self.released = saved.released;
         self.finished = saved.finished;
@@ -254,11 +288,7 @@ impl RankProgram for ScheduledRank<'_> {
                 .graph
                 .node(number)
                 .map_err(|error| self.failed(error))?;
-            let begun = Begun {
-                operation: node.operation,
-                on_finish: node.on_finish,
-            };
-            self.under_way.insert(number, begun);
+            self.under_way.insert(number, node);
         }
         Ok(())
     }
