@@ -10,6 +10,3 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
     for own in [operation.removeprefix("exclusive-")]
 }
 """Algorithms of each operation, in the order of the engine's codes of those."""
-
-ROOTED = tuple(one for one, keys in names.OPERATION_OPTIONS.items() if "root" in keys)
-"""Operations with a root."""

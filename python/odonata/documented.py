@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable
 from functools import cache
 
 #: What stands between a table's own text and that of its fields.
@@ -63,18 +62,3 @@ def sentence(text: str, default: object, *, is_required: bool, is_plain: bool) -
     if default is None or not is_plain or "Default:" in text:
         return text
     return f"{text} Default: {str(default) or 'empty'}."
-
-
-def with_texts_of_fields(table: type, names: Iterable[str]) -> str | None:
-    """A table's own text and those of its fields, for ``help()``."""
-    own: str | None = table.__dict__.get("__doc__")
-    lines = []
-    for name in names:
-        default = getattr(table, name, None)
-        plain = isinstance(default, (str, bool, int, float))
-        text = text_of_field(table, name) or ""
-        is_required = not hasattr(table, name)
-        described = sentence(text, default, is_required=is_required, is_plain=plain)
-        lines.append(f"    {name}: {described}")
-    about = inspect.cleandoc(own or "").partition(FIELDS)[0]
-    return "\n".join([about + FIELDS, *lines]) if lines else own

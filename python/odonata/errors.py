@@ -85,10 +85,6 @@ class ScenarioError(OdonataError, ValueError):
             lines.append(": ".join(part for part in parts if part))
         super().__init__("\n".join(lines))
 
-    def in_file(self, file: str) -> ScenarioError:
-        """The same error, said of `file`."""
-        return ScenarioError(self.problems, file)
-
     def __reduce__(self) -> tuple[type[ScenarioError], tuple[tuple[Problem, ...], str]]:
         """Survives pickling, so that sweeps can run in processes of their own."""
         return type(self), (self.problems, self.file)
@@ -122,28 +118,26 @@ class InternalError(OdonataError):
     """A mistake of Odonata's own; please report it."""
 
 
-class TraceError(OdonataError, ValueError):
+class _WrongInputError(OdonataError, ValueError):
+    """What was given cannot be used; the message says what was found and what is allowed."""
+
+    exit_code = ExitCode.USAGE
+
+
+class TraceError(_WrongInputError):
     """A trace file that is of no known format or damaged; tells file, place and reason."""
 
-    exit_code = ExitCode.USAGE
 
-
-class JobLogError(OdonataError, ValueError):
+class JobLogError(_WrongInputError):
     """A job log that cannot be read, or not be scheduled as asked; says what is allowed."""
 
-    exit_code = ExitCode.USAGE
 
-
-class ClusterError(OdonataError, ValueError):
+class ClusterError(_WrongInputError):
     """What a cluster or a file of its output does not tell, or tells in no known form."""
 
-    exit_code = ExitCode.USAGE
 
-
-class ControlError(OdonataError, ValueError):
+class ControlError(_WrongInputError):
     """Circuits, or a file about them, that cannot be as asked; says what is allowed."""
-
-    exit_code = ExitCode.USAGE
 
 
 class DeviceError(OdonataError):
@@ -152,16 +146,12 @@ class DeviceError(OdonataError):
     exit_code = ExitCode.DEVICE
 
 
-class MachineError(OdonataError, ValueError):
+class MachineError(_WrongInputError):
     """A machine, its hosts or measurements on it that cannot be used; says what is allowed."""
 
-    exit_code = ExitCode.USAGE
 
-
-class SampleError(OdonataError, ValueError):
+class SampleError(_WrongInputError):
     """Samples that cannot be read, or of which there are too few for what is asked."""
-
-    exit_code = ExitCode.USAGE
 
 
 class LibraryError(OdonataError, ModuleNotFoundError):
@@ -170,10 +160,8 @@ class LibraryError(OdonataError, ModuleNotFoundError):
     exit_code = ExitCode.USAGE
 
 
-class NotRecordedError(OdonataError, ValueError):
+class NotRecordedError(_WrongInputError):
     """A question about a result that its run did not record; says what to set."""
-
-    exit_code = ExitCode.USAGE
 
 
 class OutputError(OdonataError):

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
-from odonata import Scenario, ScenarioError, _engine
-from odonata.collectives import ALGORITHMS, ROOTED
+from odonata import Scenario, ScenarioError, _engine, names
+from odonata.collectives import ALGORITHMS
+
+ROOTED = [one for one, keys in names.OPERATION_OPTIONS.items() if "root" in keys]
 
 NETWORK = {"family": "dragonfly", "p": 2, "a": 2, "h": 1}
 

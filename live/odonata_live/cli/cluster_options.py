@@ -73,6 +73,19 @@ def topology_option(*, default: str = "asks Slurm", more: str = "") -> Callable[
     )
 
 
+def group_option(command: Command) -> Command:
+    """Adds ``--group``."""
+    return click.option(
+        "--group",
+        "level",
+        type=click.Choice(["island", "leaf"]),
+        default="island",
+        show_default=True,
+        help="What a group is: the nodes joined below the top level of switches (island), or those "
+        "of one lowest-level switch (leaf).",
+    )(command)
+
+
 def read_topology(path: Path) -> Topology:
     """The topology in a file that ``--topology`` names.
 

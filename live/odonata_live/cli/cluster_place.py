@@ -15,7 +15,13 @@ from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import debug_option, escape, json_option, print_json
 from odonata.errors import ClusterError, OutputError
 from odonata.terminal import say, terminal
-from odonata_live.cli.cluster_options import read_topology, span, timeout_option, topology_option
+from odonata_live.cli.cluster_options import (
+    group_option,
+    read_topology,
+    span,
+    timeout_option,
+    topology_option,
+)
 
 if TYPE_CHECKING:
     from odonata_live.cluster.journal import Decision, Wait
@@ -53,15 +59,7 @@ _heartbeat = click.option(
 )
 @click.option("--seed", type=SEED, default=1, help=("Seed of policies that draw at random."))
 @topology_option()
-@click.option(
-    "--group",
-    "level",
-    type=click.Choice(["island", "leaf"]),
-    default="island",
-    show_default=True,
-    help="What a group is: the nodes joined below the top level of switches (island), or those of "
-    "one lowest-level switch (leaf).",
-)
+@group_option
 @click.option(
     "--partition",
     "partitions",

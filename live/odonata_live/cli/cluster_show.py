@@ -19,6 +19,7 @@ from odonata.cli.shared import (
 )
 from odonata.terminal import terminal
 from odonata_live.cli.cluster_options import (
+    group_option,
     read_text,
     read_topology,
     sinfo_option,
@@ -43,15 +44,7 @@ if TYPE_CHECKING:
     help="Ask slurmrestd on this Unix socket for nodes and jobs, instead of Slurm's commands. "
     "Needs --topology.",
 )
-@click.option(
-    "--group",
-    "level",
-    type=click.Choice(["island", "leaf"]),
-    default="island",
-    show_default=True,
-    help="What a group is: the nodes joined below the top level of switches (island), or those of "
-    "one lowest-level switch (leaf).",
-)
+@group_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),

@@ -15,6 +15,7 @@ from odonata.cli.schedule_options import READING
 from odonata.cli.shared import debug_option, escape, json_option, new_table, option, print_json
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import (
+    group_option,
     read_text,
     read_topology,
     sinfo_option,
@@ -67,14 +68,7 @@ SLURM = "slurm"
 @squeue_option
 @sinfo_option()
 @topology_option()
-@click.option(
-    "--group",
-    "level",
-    type=click.Choice(["island", "leaf"]),
-    default="island",
-    show_default=True,
-    help="What a group is.",
-)
+@group_option
 @click.option(
     "--network",
     type=click.Choice(["none", "flow"]),

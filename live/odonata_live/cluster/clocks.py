@@ -40,11 +40,6 @@ class Clocks:
         seen = np.abs(change) > self.after[:, 2] + self.before[:, 2]
         return np.asarray(np.where(seen, change / apart * 1e6, 0.0))
 
-    @property
-    def error_ns(self) -> Nanoseconds:
-        """Largest error of each rank's offset."""
-        return np.maximum(self.before[:, 2], self.after[:, 2])
-
     def to_first(self, local: Nanoseconds) -> Nanoseconds:
         """Times of each rank's own clock as rank 0's clock had them.
 

@@ -9,13 +9,14 @@ import click
 
 from odonata import names
 from odonata.cli.shared import (
-    changes_complete,
+    changes_option,
     debug_option,
     escape,
     hosts_option,
     jobs_option,
     json_option,
     new_table,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -52,19 +53,11 @@ if TYPE_CHECKING:
     help="What simulates the network; predictions must use the same engine.  [default: the "
     "machine's]",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the calibrated keys to this file, as part of a scenario in TOML.",
+@out_option(
+    "Write the calibrated keys to this file, as part of a scenario in TOML.", metavar="FILE"
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=changes_complete,
-    help="Change a key of the machine's scenario. May be given several times.",
+@changes_option(
+    "Change a key of the machine's scenario. May be given several times.",
 )
 @jobs_option
 @json_option

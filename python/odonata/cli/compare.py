@@ -6,7 +6,14 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, notices, print_json, progress_terminal
+from odonata.cli.shared import (
+    debug_option,
+    json_option,
+    notices,
+    out_option,
+    print_json,
+    progress_terminal,
+)
 from odonata.terminal import terminal
 
 
@@ -14,12 +21,9 @@ from odonata.terminal import terminal
 @click.argument(
     "directories", metavar="A B…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for tables and picture; must not exist yet, or be empty. "
-    "Default: results/compare-1, results/compare-2 …",
+@out_option(
+    "Directory for tables and picture; must not exist yet, or be empty. "
+    "Default: results/compare-1, results/compare-2 …"
 )
 @json_option
 @debug_option

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, escape, json_option, print_json
+from odonata.cli.shared import debug_option, escape, json_option, out_option, print_json
 from odonata.terminal import terminal
 
 
@@ -22,12 +22,8 @@ from odonata.terminal import terminal
     show_default=True,
     help="Tables of links and jobs by groups, rows and columns, which DragonView draws.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the tables; must not exist yet, or be empty. Default: "
-    "results/dragonview-1, -2 …",
+@out_option(
+    "Directory for the tables; must not exist yet, or be empty. Default: results/dragonview-1, -2 …"
 )
 @json_option
 @debug_option

@@ -12,6 +12,7 @@ from odonata.cli.shared import (
     jobs_option,
     json_option,
     notices,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -41,12 +42,9 @@ from odonata.terminal import terminal
     help="Whether to record who waits for whom at which link when all jobs run.",
 )
 @jobs_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. If the analysis has been there before, it continues. "
-    "Default: results/NAME-interference.",
+@out_option(
+    "Directory for the results. If the analysis has been there before, it continues. "
+    "Default: results/NAME-interference."
 )
 @json_option
 @debug_option

@@ -57,6 +57,15 @@ def read_log(log: Path, how: Mapping[str, Any], machine_nodes: int | None = None
     return read_job_log(log, machine_nodes=machine_nodes, **reading_of(how))
 
 
+_arrivals_factor = click.option(
+    "--arrivals-factor",
+    type=Number(above=True),
+    default=1.0,
+    metavar="X",
+    help="Factor for the times between submissions; below 1 it raises the load.",
+)
+
+
 @click.group()
 @debug_option
 def log() -> None:
@@ -109,13 +118,7 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     metavar="N",
     help="Nodes of the machine that the new log is for; larger jobs are cut down to this number.",
 )
-@click.option(
-    "--arrivals-factor",
-    type=Number(above=True),
-    default=1.0,
-    metavar="X",
-    help="Factor for the times between submissions; below 1 it raises the load.",
-)
+@_arrivals_factor
 @click.option(
     "--run-times-factor",
     type=Number(above=True),
@@ -197,13 +200,7 @@ def convert(
     show_default=True,
     help="Which of the model's jobs to draw.",
 )
-@click.option(
-    "--arrivals-factor",
-    type=Number(above=True),
-    default=1.0,
-    metavar="X",
-    help="Factor for the times between submissions; below 1 it raises the load.",
-)
+@_arrivals_factor
 @click.option(
     "--request-factor",
     type=Number(1),

@@ -13,6 +13,7 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -38,12 +39,9 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Only the job of this name.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
+@out_option(
+    "Write the mapping of the job as a file that mapping = { file = … } reads; must not exist yet.",
     metavar="FILE",
-    help="Write the mapping of the job as a file that mapping = { file = … } reads; must not "
-    "exist yet.",
 )
 @json_option
 @debug_option

@@ -7,19 +7,14 @@ from typing import Any
 
 import click
 
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json
+from odonata.cli.shared import debug_option, escape, json_option, new_table, out_option, print_json
 from odonata.output import check_new_file, new_file, write_csv, write_parquet
 from odonata.terminal import terminal
 
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Write the table there: .csv or .parquet.",
-)
+@out_option("Write the table there: .csv or .parquet.", metavar="FILE")
 @json_option
 @debug_option
 def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> None:

@@ -10,7 +10,7 @@ import click
 from odonata import names
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
-    changes_complete,
+    changes_option,
     debug_option,
     escape,
     hosts_option,
@@ -84,13 +84,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="How many calls to simulate with --background.",
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=changes_complete,
-    help="Change a key of the machine's scenario. May be given several times.",
+@changes_option(
+    "Change a key of the machine's scenario. May be given several times.",
 )
 @json_option
 @debug_option

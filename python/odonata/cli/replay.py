@@ -10,13 +10,15 @@ import click
 from odonata import names
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
-    changes_complete,
+    changes_option,
     debug_option,
     json_option,
     lists_trace_formats,
     notices,
+    out_option,
     print_json,
     progress_terminal,
+    quiet_options,
     read_scenario,
     threads_option,
 )
@@ -37,13 +39,8 @@ if TYPE_CHECKING:
     help="Replay on the network of this scenario; the traces replace its jobs. Default: the "
     "smallest balanced dragonfly with enough nodes.",
 )
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUE",
-    shell_complete=changes_complete,
-    help="Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
+@changes_option(
+    "Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
     "May be given several times.",
 )
 @click.option(
@@ -108,16 +105,10 @@ if TYPE_CHECKING:
     help="Replay the jobs of a TraceR configuration with its rank maps, instead of FILE...",
 )
 @click.option("--check", is_flag=True, help="Only check the traces and print what they hold.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. Default: results/NAME-1, results/NAME-2 …",
-)
+@out_option("Directory for the results. Default: results/NAME-1, results/NAME-2 …")
 @threads_option
 @json_option
-@click.option("--no-plots", is_flag=True, help="Draw no pictures.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quiet_options
 @debug_option
 @lists_trace_formats
 def replay(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json, progress_terminal
+from odonata.cli.shared import debug_option, json_option, out_option, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
@@ -14,12 +14,9 @@ from odonata.terminal import terminal
 @click.argument(
     "directories", metavar="DIR…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
+@out_option(
+    "The file, which must not exist yet. Default: results/report-1.html, results/report-2.html …",
     metavar="FILE",
-    help="The file, which must not exist yet. Default: results/report-1.html, "
-    "results/report-2.html …",
 )
 @click.option("--title", metavar="TEXT", help="Headline. Default: the title of what is shown.")
 @json_option

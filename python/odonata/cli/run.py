@@ -16,8 +16,10 @@ from odonata.cli.shared import (
     escape,
     json_option,
     notices,
+    out_option,
     print_json,
     progress_terminal,
+    quiet_options,
     read_scenario,
     scenario_argument,
     threads_option,
@@ -41,12 +43,9 @@ if TYPE_CHECKING:
     "share, e.g. 2%, with 95 % confidence; the scenario's duration is then an upper limit.",
 )
 @click.option("--seed", type=SEED, metavar="N", help=("Seed to use instead of the scenario's."))
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results; must not exist yet, or be empty. "
-    "Default: results/NAME-1, results/NAME-2 …",
+@out_option(
+    "Directory for the results; must not exist yet, or be empty. "
+    "Default: results/NAME-1, results/NAME-2 …"
 )
 @click.option(
     "--replications",
@@ -76,8 +75,7 @@ if TYPE_CHECKING:
     help="Continue the stopped run whose checkpoint is in DIR.",
 )
 @json_option
-@click.option("--no-plots", is_flag=True, help="Draw no pictures.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quiet_options
 @debug_option
 def run(
     scenario: Path,

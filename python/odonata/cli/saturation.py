@@ -13,6 +13,7 @@ from odonata.cli.shared import (
     jobs_option,
     json_option,
     notices,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -39,12 +40,9 @@ from odonata.terminal import terminal
     help="Width of the bracket around the saturation load at which the search ends.",
 )
 @jobs_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. If the search has been there before, it continues. Default: "
-    "results/NAME-saturation.",
+@out_option(
+    "Directory for the results. If the search has been there before, it continues. Default: "
+    "results/NAME-saturation."
 )
 @json_option
 @debug_option

@@ -19,8 +19,10 @@ from odonata.cli.shared import (
     json_option,
     new_table,
     notices,
+    out_option,
     print_json,
     progress_terminal,
+    quiet_options,
     scenario_argument,
 )
 from odonata.errors import Problem, ScenarioError
@@ -67,15 +69,9 @@ def _key_options(command: Command) -> Command:
 @click.command()
 @scenario_argument
 @_key_options
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. Default: results/LOG-1, results/LOG-2 …",
-)
+@out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @json_option
-@click.option("--no-plots", is_flag=True, help="Draw no pictures.")
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quiet_options
 @debug_option
 def schedule(
     scenario: Path,

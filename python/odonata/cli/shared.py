@@ -129,7 +129,7 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
-def changes_complete(
+def _changes_complete(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
     """The changes of a scenario that begin so, for a shell that completes them."""
@@ -138,18 +138,46 @@ def changes_complete(
     return complete_change(ctx, param, incomplete)
 
 
-def scenario_argument(command: Command) -> Command:
-    """Adds the argument SCENARIO and the option ``--set``."""
-    command = click.option(
+def changes_option(text: str, *, metavar: str = "KEY=VALUE") -> Callable[[Command], Command]:
+    """Makes the decorator that adds ``--set``.
+
+    Args:
+        text: Its help.
+        metavar: What it takes.
+    """
+    return click.option(
         "--set",
         "changes",
         multiple=True,
-        metavar="KEY=VALUE",
-        shell_complete=changes_complete,
-        help="Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
-        "May be given several times.",
+        metavar=metavar,
+        shell_complete=_changes_complete,
+        help=text,
+    )
+
+
+def scenario_argument(command: Command) -> Command:
+    """Adds the argument SCENARIO and the option ``--set``."""
+    command = changes_option(
+        "Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
+        "May be given several times."
     )(command)
     return click.argument("scenario", type=click.Path(path_type=Path))(command)
+
+
+def out_option(text: str, *, metavar: str = "DIR") -> Callable[[Command], Command]:
+    """Makes the decorator that adds ``--out``: a directory for results, or a file.
+
+    Args:
+        text: Its help.
+        metavar: DIR or FILE.
+    """
+    return click.option("--out", type=click.Path(path_type=Path), metavar=metavar, help=text)
+
+
+def quiet_options(command: Command) -> Command:
+    """Adds ``--no-plots`` and ``--quiet``."""
+    command = click.option("--quiet", is_flag=True, help="Print nothing but errors.")(command)
+    return click.option("--no-plots", is_flag=True, help="Draw no pictures.")(command)
 
 
 def threads_option(command: Command) -> Command:

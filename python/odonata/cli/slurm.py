@@ -14,6 +14,7 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
+    out_option,
     print_json,
     progress_terminal,
 )
@@ -59,12 +60,7 @@ from odonata.terminal import terminal
 @click.option(
     "--interval", default="1min", show_default=True, help=("Interval of the occupancy table.")
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results.  [default: results/LOG]",
-)
+@out_option("Directory for the results.  [default: results/LOG]")
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option

@@ -10,7 +10,7 @@ import click
 
 from odonata import display
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, escape, notices, progress_terminal
+from odonata.cli.shared import debug_option, escape, notices, out_option, progress_terminal
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -64,12 +64,9 @@ class _FileOrName(click.Path):
     help="Write the scenario of each point into DIR, as files for odonata run; run nothing. DIR "
     "must not exist yet, or be empty.",
 )
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. If the study has been there before, it continues. Default: "
-    "results/NAME, or results/NAME-quick.",
+@out_option(
+    "Directory for the results. If the study has been there before, it continues. Default: "
+    "results/NAME, or results/NAME-quick."
 )
 @click.option(
     "--jobs",

@@ -11,11 +11,12 @@ import click
 
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
-    changes_complete,
+    changes_option,
     debug_option,
     jobs_option,
     json_option,
     notices,
+    out_option,
     print_json,
     progress_terminal,
 )
@@ -30,15 +31,11 @@ _ROWS = 100
 
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path))
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="KEY=VALUES",
-    shell_complete=changes_complete,
-    help="Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
+@changes_option(
+    "Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
     "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value applies "
     "to all simulations. May be given several times: all combinations are simulated.",
+    metavar="KEY=VALUES",
 )
 @click.option(
     "--network",
@@ -66,12 +63,9 @@ _ROWS = 100
     help="Simulate every combination with N seeds.",
 )
 @jobs_option
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Directory for the results. If the sweep has been there before, it continues. Default: "
-    "results/NAME-sweep.",
+@out_option(
+    "Directory for the results. If the sweep has been there before, it continues. Default: "
+    "results/NAME-sweep."
 )
 @json_option
 @debug_option

@@ -15,6 +15,7 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
+    out_option,
     print_json,
     progress_terminal,
 )
@@ -94,9 +95,7 @@ if TYPE_CHECKING:
     metavar="TEXT",
     help=("Name and unit of the samples, for the picture."),
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help=("File for the picture.")
-)
+@out_option(("File for the picture."), metavar="FILE")
 @json_option
 @debug_option
 def tails(

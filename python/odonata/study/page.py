@@ -154,11 +154,6 @@ def values_of(axis: Axis, table: pa.Table) -> list[str]:
     return [_value(v) for v, _ in axis.settings() if v in there or str(v) in there]
 
 
-def all_values_of(axis: Axis) -> list[str]:
-    """The values of an axis, as pages show them."""
-    return [_value(value) for value, _ in axis.settings()]
-
-
 def setting_row(axis: Axis, values: Sequence[str]) -> str:
     """The row of an axis on a study's page, with these of its values."""
     keys = [axis.key] if isinstance(axis.key, str) else list(axis.key or ())
