@@ -67,12 +67,14 @@ $(VENV)/.site-dependencies: $(VENV)/.run-dependencies
 $(VENV)/.engine: $(VENV)/.run-dependencies $(RUST_SOURCES)
 	@echo "Building the engine (release; 4 minutes on two cores) ..."
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --locked
+	@$(BIN)/python tools/stubs.py
 	@rm -f $(VENV)/.checked-engine
 	@touch $@
 
 $(VENV)/.checked-engine: $(VENV)/.run-dependencies $(RUST_SOURCES)
 	@echo "Building the engine with all checks (2 minutes on two cores) ..."
 	@VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --profile quick --locked
+	@$(BIN)/python tools/stubs.py
 	@rm -f $(VENV)/.engine
 	@touch $@
 
@@ -117,7 +119,7 @@ test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of liv
 	$(BIN)/python -m pytest live/tests/real
 
 .PHONY: lint
-lint: $(VENV)/.lint-prerequisites ## formatting, clippy, rustdoc, ruff, mypy
+lint: $(VENV)/.lint-prerequisites $(or $(wildcard $(VENV)/.checked-engine),$(VENV)/.engine) ## formatting, clippy, rustdoc, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile quick --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile quick --locked --quiet

@@ -1,8 +1,7 @@
-"""Regenerates the generated pages and figures of ``docs/`` and modules of the package.
+"""Regenerates the generated pages and figures of ``docs/``, and a module of the package.
 
-Among the pages is the man page, in ``packaging/odonata.data``. The modules are ``names.py``,
-``declared.py``, ``network.py``, ``application.py``, ``motif.py``, ``traffic.py``, ``load.py``,
-``results/result_tables.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
+Among the pages is the man page, in ``packaging/odonata.data``. The module is
+``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -13,31 +12,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from generators.names_module import names_module
-from generators.results_module import results_module
-from generators.tables_module import (
-    application_module,
-    load_module,
-    motif_module,
-    network_module,
-    tables_module,
-    traffic_module,
-)
-
 ROOT = Path(__file__).resolve().parents[1]
 
 PACKAGE = ROOT / "python" / "odonata"
-#: Modules that the package reads when it is imported.
-MODULES = {
-    PACKAGE / "names.py": names_module,
-    PACKAGE / "declared.py": tables_module,
-    PACKAGE / "network.py": network_module,
-    PACKAGE / "application.py": application_module,
-    PACKAGE / "motif.py": motif_module,
-    PACKAGE / "traffic.py": traffic_module,
-    PACKAGE / "load.py": load_module,
-    PACKAGE / "results" / "result_tables.py": results_module,
-}
 OPTIONS = PACKAGE / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.
 MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
@@ -45,7 +22,6 @@ MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man
 
 def pages() -> dict[Path, str]:
     """The generated pages and modules by file."""
-    # The package reads its modules when it is imported, so that they come first.
     from generators.api_page import api_page
     from generators.cli_page import cli_page
     from generators.man_page import man_page
@@ -57,7 +33,6 @@ def pages() -> dict[Path, str]:
 
     docs = ROOT / "docs"
     return {
-        **{path: module() for path, module in MODULES.items()},
         OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
@@ -85,8 +60,6 @@ def main(options: list[str]) -> int:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date; run: make docs", file=sys.stderr)
         return 1 if stale else 0
-    for path, module in MODULES.items():
-        path.write_text(module(), encoding="utf-8")
     # The page of the command line shows what this module says: of another one it is another page.
     from generators.options_module import options_module
 

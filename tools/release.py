@@ -227,6 +227,7 @@ def build(out: Path, profile: str) -> None:
         wanted = call(sys.executable, "tools/requirements.py", "release").split()
         constraints = str(ROOT / "constraints.txt")
         call(programs / "pip", "install", "-q", *wanted, PIP_CONSTRAINT=constraints)
+    call(sys.executable, "tools/stubs.py")
     say("sdist")
     call(programs / "maturin", "sdist", "--out", out)
     (archive,) = out.glob("*.tar.gz")
@@ -264,7 +265,7 @@ def check_files(wheel: Path, machine: str) -> None:
         ReleaseError: If not.
     """
     tracked = call("git", "ls-files", *PACKAGES).split()
-    expected = {file.split("/", 1)[1] for file in tracked}
+    expected = {file.split("/", 1)[1] for file in tracked} | {"odonata/network.pyi"}
     data = call("git", "ls-files", "packaging/odonata.data").split()
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())

@@ -230,12 +230,14 @@ def checked(
 ) -> tuple[str, list[_Mistake]]:
     """A scenario in JSON as people write it, and all mistakes in it.
 
-    Every word of two spellings is as its key has it. ``machine`` and ``schedule`` are not looked
-    into. ``plug_ins`` are the names of plug-ins by kind.
+    Every word of two spellings is as its key has it. ``schedule`` is not looked into. ``plug_ins``
+    are the names of plug-ins by kind.
     """
 
-def table_mistakes(name: str, text: str, plug_ins: Mapping[str, Sequence[str]]) -> list[_Mistake]:
-    """Everything that is wrong with one table by itself, in JSON."""
+def checked_table(
+    name: str, text: str, plug_ins: Mapping[str, Sequence[str]]
+) -> tuple[str, list[_Mistake]]:
+    """One table by itself in JSON, as ``checked`` has it, and all mistakes in it."""
 
 def faults(spec_json: str) -> list[_Mistake]:
     """Everything that keeps a scenario in the engine's form from being simulated."""

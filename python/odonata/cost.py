@@ -278,9 +278,9 @@ def _without_circuits(scenario: Scenario) -> Scenario:
             "period": None,
             "reconfiguration": None,
         }
-        straight = optical.model_copy(update={"circuits": "unsteered", **alone})
-        changes["network"] = network.model_copy(update={"optical": straight})
+        straight = optical.changed(circuits="unsteered", **alone)
+        changes["network"] = network.changed(optical=straight)
     elif network.family == "reconfigurable-dragonfly":
         uniform = {"circuits": "uniform", "circuits_file": None, "steering": "uniform"}
-        changes["network"] = network.model_copy(update=uniform)
-    return scenario.model_copy(update=changes)
+        changes["network"] = network.changed(**uniform)
+    return scenario.changed(**changes)

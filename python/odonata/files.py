@@ -1,6 +1,6 @@
 """The files that a scenario names: found by its schema, known by what they hold.
 
-A key names a file if its type says so (:class:`odonata.model.NamesFile`). Whatever has to know
+A key names a file if its declaration says so. Whatever has to know
 whether two scenarios give the same result asks here: studies, saturation, interference and
 validation, checkpoints, and what saves a scenario in another directory.
 """
@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from pydantic.fields import FieldInfo
-
 from odonata.errors import Problem
-from odonata.model import Table
+from odonata.model import Table as Model
 from odonata.normal_form import NamesFile
 from odonata.problem import key_path
+from odonata.table import Table
 
 if TYPE_CHECKING:
     from odonata.scenario import Scenario
@@ -83,25 +82,26 @@ class NamedFile:
         return digests[0] if len(digests) == 1 else _hash(digests)
 
 
-def marker(field: FieldInfo) -> NamesFile | None:
-    """How a key names a file; ``None`` if it does not."""
-    return next((m for m in field.metadata if isinstance(m, NamesFile)), _marker(field.annotation))
-
-
-def _marker(annotation: Any) -> NamesFile | None:
-    """The marker in the type of a key, not in the tables that it may hold."""
-    if isinstance(annotation, NamesFile):
-        return annotation
-    found = [*getattr(annotation, "__metadata__", ()), *get_args(annotation)]
-    return next((m for m in map(_marker, found) if m is not None), None)
-
-
 @functools.cache
-def _keys(table: type[Table]) -> list[tuple[str, str, NamesFile | None]]:
-    """Attribute, key and marker of all that a table may hold."""
+def keys_of_files(table: type[Table | Model]) -> list[tuple[str, str, str | None]]:
+    """Attribute and key of all that a table may hold, and what belongs to the file it names."""
+    if issubclass(table, Table):
+        return [(name, key.key, key.file_parts) for name, key in table.keys.items()]
     return [
-        (name, field.alias or name, marker(field)) for name, field in table.model_fields.items()
+        (name, field.alias or name, _parts(field.metadata) or _parts([field.annotation]))
+        for name, field in table.model_fields.items()
     ]
+
+
+def _parts(found: Iterable[Any]) -> str | None:
+    """What belongs to a file whose mark is in a type, and not in the tables that it may hold."""
+    for one in found:
+        if isinstance(one, NamesFile):
+            return one.parts
+        parts = _parts([*getattr(one, "__metadata__", ()), *get_args(one)])
+        if parts is not None:
+            return parts
+    return None
 
 
 def named_files(scenario: Scenario) -> list[NamedFile]:
@@ -114,24 +114,24 @@ def named_files(scenario: Scenario) -> list[NamedFile]:
 
 
 def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterator[NamedFile]:
-    if isinstance(value, Table):
-        for name, key, mark in _keys(type(value)):
+    if isinstance(value, (Table, Model)):
+        for name, key, parts in keys_of_files(type(value)):
             inner = getattr(value, name)
             if inner is None:
                 continue
-            if mark is None:
+            if parts is None:
                 yield from _named(inner, (*place, key), directory)
             else:
-                file = NamedFile((*place, key), inner, directory / inner, mark.parts)
+                file = NamedFile((*place, key), inner, directory / inner, parts)
                 yield file
-                if mark.parts == "phases" and file.path.is_file():
+                if parts == "phases" and file.path.is_file():
                     yield from _named_by_phases(file)
-                if mark.parts == "machine" and file.path.is_file():
+                if parts == "machine" and file.path.is_file():
                     yield from _named_by_machine(file)
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _named(inner, (*place, key), directory)
-    elif isinstance(value, list) and value and isinstance(value[0], (Table, dict, list)):
+    elif isinstance(value, list) and value and isinstance(value[0], (Table, Model, dict, list)):
         for index, inner in enumerate(value):
             yield from _named(inner, (*place, index), directory)
 

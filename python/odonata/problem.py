@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
@@ -23,76 +22,6 @@ def problem(key: str, found: str, allowed: str) -> PydanticCustomError:
         "found {found}; allowed: {allowed}",
         {"key": key, "found": found, "allowed": allowed, "hint": ""},
     )
-
-
-#: What is asked of the value of a key: ``(key, "is", text)``, ``(key, "is-not", text)``,
-#: ``(key, "not-in", texts)``, ``(key, "given")``, ``(key, "set")``: whether somebody has said it,
-#: and be it the default, ``(key, "absent")``, ``(key, "positive")``, ``(key, "no-list")``,
-#: ``(key, "longer", entries)``, or ``(key, "reaches", other key)``: whether it is no less than that
-#: of another. A key with dots is one of a table inside the table.
-Test = tuple[str, str] | tuple[str, str, Any]
-
-
-def holds(table: BaseModel, *tests: Test) -> bool:
-    """Whether all of some tests hold for the keys of a table."""
-    return all(_holds(table, *test) for test in tests)
-
-
-def _holds(table: BaseModel, key: str, asked: str, value: Any = None) -> bool:
-    found: Any = table
-    for part in key.split("."):
-        found = getattr(found, part, None)
-    if asked in ("is", "is-not"):
-        return bool((found == value) == (asked == "is"))
-    if asked in ("given", "absent"):
-        return (found is not None) == (asked == "given")
-    if asked == "reaches":
-        other = getattr(table, value)
-        return isinstance(found, int) and isinstance(other, int) and found >= other
-    answers: dict[str, Callable[[], bool]] = {
-        "set": lambda: key in table.model_fields_set,
-        "not-in": lambda: found not in value,
-        "positive": lambda: bool(found),
-        "no-list": lambda: not isinstance(found, list),
-        "longer": lambda: isinstance(found, list) and len(found) > value,
-    }
-    return answers[asked]()
-
-
-def refuse(table: BaseModel, key: str, allowed: str, *tests: Test, found: str = "") -> None:
-    """Refuses the value of `key` where all the tests hold.
-
-    Args:
-        table: Has the keys.
-        key: The key to change; empty: the table.
-        allowed: What is allowed instead; ``{other}`` is the value of another key.
-        tests: When values do not go together.
-        found: What was found, where that is not the value of the key.
-    """
-    if holds(table, *tests):
-        answer = re.sub(r"\{(\w+)\}", lambda other: str(getattr(table, other[1])), allowed)
-        raise problem(key, found or describe(getattr(table, key)), answer)
-
-
-def grow(table: BaseModel, key: str) -> None:
-    """Checks that of the points of a list the first values grow and the second ones do not fall.
-
-    Args:
-        table: Has the list.
-        key: Its list of tables of two quantities each.
-    """
-    before: list[int] = []
-    for position, point in enumerate(getattr(table, key)):
-        names = [*type(point).model_fields]
-        values = [getattr(point, name) for name in names]
-        least = before or [type(value)(0) for value in values]
-        for word, name, value, bound in zip(
-            ("more than", "at least"), names, values, least, strict=True
-        ):
-            if value < bound or (value == bound and word == "more than"):
-                place = f"{key}[{position}].{name}"
-                raise problem(place, f'"{value}"', f"{word} {bound}, the one before")
-        before = values
 
 
 def problems(error: ValidationError, table: type[BaseModel]) -> list[Problem]:

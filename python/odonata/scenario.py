@@ -26,52 +26,34 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import (
-    BaseModel,
-    Field,
-    PrivateAttr,
-    ValidationError,
-    ValidationInfo,
-    ValidatorFunctionWrapHandler,
-    WrapValidator,
-    model_validator,
-)
+from pydantic import ValidationError
 from typing_extensions import Self
 
+from odonata import _engine
 from odonata._engine import read_toml
 from odonata.batch.table import ScheduleTable, SharedNetwork
-from odonata.declared import Mpi, Record, Simulation
+from odonata.declared import Simulation as Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
-from odonata.kind_base import with_kinds
-from odonata.load import Job
-from odonata.machines.machine import Machine
-from odonata.model import (
-    Table,
-)
-from odonata.network import Network
-from odonata.phases import check_phases
+from odonata.plug_ins import names_of_jobs
 from odonata.plug_ins.forms import with_plug_ins
-from odonata.problem import key_path, problem, problems
+from odonata.problem import key_path, problems
+from odonata.table import Key, Table, Which
 from odonata.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.toml_text import toml_text
 from odonata.units import Share, describe
-from odonata.written import checked
+from odonata.written import as_written
+
+if TYPE_CHECKING:
+    from odonata.declared import Mpi, Record
+    from odonata.load import Job
+    from odonata.machines.machine import Machine
+    from odonata.network import Network
 
 #: The highest seed.
 MOST_SEED = 2**63 - 1
-#: Tables that the engine does not look into.
-_NOT_OF_THE_ENGINE = ("machine", "schedule")
-#: Context of a validation after that of the engine.
-_CHECKED = object()
-#: In the place of a network that a scenario with a schedule need not have.
-_NO_NETWORK = object()
-
-
-def _or_none(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
-    return None if value is _NO_NETWORK else handler(value)
 
 
 @dataclass(frozen=True)
@@ -87,6 +69,14 @@ class _Source:
     changed: tuple[str, ...] = field(default=(), compare=False)
 
 
+def _keys(*keys: Key) -> dict[str, Key]:
+    return {key.name: key for key in keys}
+
+
+def _key(key: str, text: str, kind: Any, default: Any = None, **facts: Any) -> Key:
+    return Key(key=key, text=text, kind=kind, default=default, optional=default is None, **facts)
+
+
 class Scenario(Table):
     """What is simulated: a network, the jobs on it, and what to record; or a job log's schedule.
 
@@ -97,56 +87,89 @@ class Scenario(Table):
         ScenarioError: If a key is unknown or missing, or a value is not allowed.
     """
 
-    title: str = ""
-    """Title, for people."""
-    seed: Annotated[int, Field(ge=0, le=MOST_SEED)] = 1
-    """Seed of every random choice; equal seeds give equal results, bit for bit."""
-    network: Annotated[Network, WrapValidator(_or_none)]
-    """What is wired, and how packets are routed on it. May be left out with `[schedule]`."""
-    simulation: Simulation = Field(default_factory=Simulation)
-    """How long and how finely to simulate."""
-    mpi: Mpi = Field(default_factory=Mpi)
-    """How the ranks of jobs with a motif send and receive."""
-    record: Record = Field(default_factory=Record)
-    """Which individual events get a row in the result tables."""
-    machine: Machine | None = None
-    """For a real machine: the names of its hosts, and what predictions need besides the network."""
-    job: list[Job] = Field(default_factory=list)
-    """Parallel applications, in the order in which they get their nodes."""
-    schedule: ScheduleTable | None = None
-    """Instead of `job`: the jobs of a job log, and how they are scheduled. `odonata schedule` runs
-    it."""
+    title: str
+    seed: int
+    network: Network
+    simulation: Simulation
+    mpi: Mpi
+    record: Record
+    machine: Machine | None
+    job: list[Job]
+    schedule: ScheduleTable | None
 
-    _file: str = PrivateAttr(default="")
-    _directory: Path = PrivateAttr(default_factory=Path)
-    _source: _Source = PrivateAttr(default_factory=lambda: _Source())
+    keys = _keys(
+        _key("title", "Title, for people.", "text", ""),
+        _key(
+            "seed",
+            "Seed of every random choice; equal seeds give equal results, bit for bit.",
+            "integer",
+            1,
+            least=0,
+            most=MOST_SEED,
+        ),
+        _key(
+            "network",
+            "What is wired, and how packets are routed on it. May be left out with `[schedule]`.",
+            {"kinds": "Network"},
+        ),
+        _key("simulation", "How long and how finely to simulate.", {"table": "Simulation"}, {}),
+        _key("mpi", "How the ranks of jobs with a motif send and receive.", {"table": "Mpi"}, {}),
+        _key(
+            "record",
+            "Which individual events get a row in the result tables.",
+            {"table": "Record"},
+            {},
+        ),
+        _key(
+            "machine",
+            "For a real machine: the names of its hosts, and what predictions need besides the "
+            "network.",
+            {"table": "Machine"},
+        ),
+        _key(
+            "job",
+            "Parallel applications, in the order in which they get their nodes.",
+            {"list": {"table": "Job"}},
+            [],
+        ),
+        _key(
+            "schedule",
+            "Instead of `job`: the jobs of a job log, and how they are scheduled. "
+            "`odonata schedule` runs\nit.",
+            {"table": "ScheduleTable"},
+        ),
+    )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _network_or_schedule(cls, data: Any) -> Any:
-        if isinstance(data, Mapping) and "network" not in data and "schedule" in data:
-            return {**data, "network": _NO_NETWORK}
-        return data
+    _file: str
+    _directory: Path
+    _source: _Source
 
-    @model_validator(mode="after")
-    def _consistent(self, info: ValidationInfo) -> Scenario:
-        if self.schedule is not None:
-            self._check_schedule(self.schedule)
-        if info.context is not _CHECKED:
-            for one in checked(self.to_dict(), self._directory)[1]:
-                raise problem(one.path, one.found, one.allowed)
-        return self
+    def __init__(self, **values: Any) -> None:
+        self._read(self._keys_of(values), "", Path())
 
-    def _check_schedule(self, schedule: ScheduleTable) -> None:
-        if self.job:
-            raise problem("job", describe(self.job), "no jobs beside [schedule]: its log has them")
-        shared = schedule.network
-        if isinstance(shared, SharedNetwork) and (shared.machine is None) == (self.network is None):
-            if shared.machine is None:
-                allowed = "a scenario file, or a table [network] in this one"
-                raise problem("schedule.network.machine", "nothing", allowed)
-            allowed = "no value, as this scenario has a [network] of its own"
-            raise problem("schedule.network.machine", describe(shared.machine), allowed)
+    def _read(self, data: Mapping[str, Any], file: str, directory: Path) -> None:
+        """Takes what the engine finds no mistake in.
+
+        Raises:
+            ScenarioError: Of all mistakes.
+        """
+        given, found = _checked(data, directory)
+        schedule = None
+        if "schedule" in data:
+            try:
+                schedule = ScheduleTable.model_validate(data["schedule"])
+            except ValidationError as error:
+                for one in problems(error, ScheduleTable):
+                    path = f"schedule{'.' if one.path else ''}{one.path}"
+                    found.append(replace(one, path=path))
+            else:
+                found += _beside_schedule(schedule, data)
+                given["schedule"] = _schedule_written(schedule, "given")
+        if found:
+            raise ScenarioError(found, file)
+        self.__dict__.update(_given=given, _file=file, _directory=directory, _source=_Source())
+        if schedule is not None:
+            self.__dict__["schedule"] = schedule
 
     @classmethod
     def from_file(cls, file: str | os.PathLike[str]) -> Self:
@@ -174,7 +197,7 @@ class Scenario(Table):
             scenario = cls.from_dict(data, file=file)
         except ScenarioError as error:
             raise with_lines(error, text) from None
-        scenario._source = _Source(text)
+        scenario.__dict__["_source"] = _Source(text)
         return scenario
 
     @classmethod
@@ -196,20 +219,8 @@ class Scenario(Table):
         Raises:
             ScenarioError: If it is no scenario.
         """
-        if directory is None:
-            directory = Path(file).parent
-        meant, found = checked(data, Path(directory))
-        try:
-            scenario = cls.model_validate(meant, context=_CHECKED)
-        except ValidationError as error:
-            # Of what the engine does not look into, and nothing twice.
-            paths = {one.path for one in found}
-            others = [one for one in problems(error, cls) if one.path not in paths]
-            found += [one for one in others if not found or one.path.startswith(_NOT_OF_THE_ENGINE)]
-        if found:
-            raise ScenarioError(found, file)
-        scenario._file = file
-        scenario._directory = Path(directory)
+        scenario = cls.__new__(cls)
+        scenario._read(data, file, Path(file).parent if directory is None else Path(directory))
         return scenario
 
     @property
@@ -232,43 +243,34 @@ class Scenario(Table):
         Args:
             defaults: Whether to include keys that were not given.
         """
-        data = self._dumped(exclude_unset=not defaults)
+        data = self.as_written("all" if defaults else "given")
         if defaults and self.network is not None:
-            used = self.network.link_classes()
-            network = data["network"]
+            used, network = self.network.link_classes(), data["network"]
             network["links"] = {k: v for k, v in network["links"].items() if k in used}
-            if isinstance(self.network.routing, BaseModel):
+            if isinstance(self.network.routing, Table):
                 # The table has the keys of all algorithms, and each takes only its own.
-                given = self.network.routing.model_fields_set
-                network["routing"] = {k: v for k, v in network["routing"].items() if k in given}
+                network["routing"] = self.network.routing.as_written()
         return data
 
     def without_defaults(self) -> dict[str, Any]:
         """The scenario as nested dicts and lists, without keys that have their defaults."""
-        return self._dumped(exclude_defaults=True)
+        return self.as_written("changed")
 
-    def _dumped(
-        self, *, exclude_unset: bool = False, exclude_defaults: bool = False
-    ) -> dict[str, Any]:
-        data = self.model_dump(
-            by_alias=True,
-            exclude_none=True,
-            exclude_unset=exclude_unset,
-            exclude_defaults=exclude_defaults,
-            warnings=False,
-        )
-        # What chooses the kind of a table comes first, and is kept even where code left it out.
-        if self.network is not None:
-            data["network"] = {"family": self.network.family, **data["network"]}
-        if self.schedule is not None and self.schedule.network is not None:
-            network = data["schedule"]["network"]
-            data["schedule"]["network"] = {"level": self.schedule.network.level, **network}
-        for job, table in zip(self.job, data.get("job", []), strict=True):
-            if job.motif is not None:
-                table["motif"] = with_kinds(job.motif, table["motif"])
-            if job.traffic is not None:
-                table["traffic"] = {"pattern": job.traffic.pattern, **table["traffic"]}
+    def as_written(self, which: Which = "given") -> dict[str, Any]:
+        """The keys as a TOML reader has them."""
+        data = super().as_written(which)
+        if self.schedule is not None:
+            data["schedule"] = _schedule_written(self.schedule, which)
         return data
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another scenario says the same, of files of the same directory."""
+        if not isinstance(other, Scenario):
+            return NotImplemented
+        places = ((one._file, one._directory, one._source) for one in (self, other))
+        return len({*places}) == 1 and super().__eq__(other)
+
+    __hash__ = Table.__hash__
 
     def to_toml(
         self, *, directory: str | os.PathLike[str] | None = None, defaults: bool = False
@@ -301,7 +303,7 @@ class Scenario(Table):
         Raises:
             ScenarioError: If a change names no key, or the changed scenario is not valid.
         """
-        data = self.to_dict()
+        data = copy.deepcopy(self._given)
         pairs = changes.items() if isinstance(changes, Mapping) else map(self._change, changes)
         changed = []
         for key, value in pairs:
@@ -312,7 +314,7 @@ class Scenario(Table):
         except ScenarioError as error:
             found = _blame_changes(error, changed)
             raise with_lines(found, source.text, but=source.changed) from None
-        scenario._source = source
+        scenario.__dict__["_source"] = source
         return scenario
 
     def with_seed(self, seed: int) -> Self:
@@ -326,9 +328,10 @@ class Scenario(Table):
         """
         if not 0 <= seed <= MOST_SEED:
             return self.with_set({"seed": seed})
-        copy = self.model_copy(update={"seed": seed})
-        copy._source = _Source(self._source.text, (*self._source.changed, "seed"))
-        return copy
+        changed = self.changed(seed=seed)
+        source = _Source(self._source.text, (*self._source.changed, "seed"))
+        changed.__dict__["_source"] = source
+        return changed
 
     def error(self, problems: Sequence[Problem]) -> ScenarioError:
         """What is wrong with the scenario, with the lines of its file."""
@@ -351,13 +354,8 @@ class Scenario(Table):
                 "`odonata schedule` runs it"
             )
             raise self.error([Problem("network", message, "nothing", "a table")])
-        from odonata import _engine
-
         directory = self._directory.resolve()
-        data = self.to_dict()
-        for key in ("machine", "schedule"):
-            data.pop(key, None)
-        check_phases(self.job, directory)
+        data = {k: v for k, v in self._given.items() if k not in ("machine", "schedule")}
         data["job"] = [with_plug_ins(job) for job in data.get("job", [])]
         try:
             form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))
@@ -420,6 +418,56 @@ class Scenario(Table):
             message = f'found "{text}"; allowed: KEY=VALUE, such as network.p=4'
             raise ScenarioError([Problem("--set", message, f'"{text}"')], self._file)
         return key.strip(), typed_value(value)
+
+
+def _checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], list[Problem]]:
+    """A scenario with every word of two spellings as its key has it, and all mistakes in it.
+
+    Args:
+        data: The scenario as nested mappings and lists. `schedule` is not looked into.
+        directory: What names of files in it are relative to.
+    """
+    wrong: list[Problem] = []
+    plain = {
+        str(key): None if key == "schedule" else as_written(value, str(key), wrong)
+        for key, value in data.items()
+    }
+    text, found = _engine.checked(json.dumps(plain), str(directory), names_of_jobs())
+    paths = {problem.path for problem in wrong}
+    return json.loads(text), wrong + [Problem(*one) for one in found if one[0] not in paths]
+
+
+def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with the rest of a scenario with a schedule."""
+    pairs = []
+    if data.get("job"):
+        allowed = "no jobs beside [schedule]: its log has them"
+        pairs.append(("job", describe(data["job"]), allowed))
+    shared = schedule.network
+    if isinstance(shared, SharedNetwork) and (shared.machine is None) != ("network" in data):
+        found, allowed = "nothing", "a scenario file, or a table [network] in this one"
+        if shared.machine is not None:
+            found = describe(shared.machine)
+            allowed = "no value, as this scenario has a [network] of its own"
+        pairs.append(("schedule.network.machine", found, allowed))
+    return [
+        Problem(path, f"found {found}; allowed: {allowed}", found, allowed)
+        for path, found, allowed in pairs
+    ]
+
+
+def _schedule_written(schedule: ScheduleTable, which: Which) -> dict[str, Any]:
+    """A schedule as a TOML reader has it."""
+    data = schedule.model_dump(
+        by_alias=True,
+        exclude_none=True,
+        exclude_unset=which == "given",
+        exclude_defaults=which == "changed",
+        warnings=False,
+    )
+    if schedule.network is not None:
+        data["network"] = {"level": schedule.network.level, **data["network"]}
+    return data
 
 
 def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:

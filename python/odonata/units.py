@@ -93,6 +93,11 @@ class Quantity(int):
         return int(self)
 
     @classmethod
+    def of_engine(cls, value: float) -> Self:
+        """What the engine has as `value`."""
+        return cls(int(value))
+
+    @classmethod
     def parse(cls, text: str) -> Self:
         """Reads a number with a unit, such as ``"1.5 us"``.
 
@@ -148,6 +153,11 @@ class Quantity(int):
     def __get_pydantic_json_schema__(
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
+        """As `json_schema`."""
+        return cls.json_schema()
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
         """A string whose pattern names the accepted units."""
         units = "|".join(re.escape(unit) for unit in cls.units)
         return {
@@ -203,6 +213,11 @@ class _Part:
     def engine_value(self) -> float:
         """What the engine takes: a fraction."""
         return self.fraction
+
+    @classmethod
+    def of_engine(cls, value: float) -> Self:
+        """What the engine has as the fraction `value`."""
+        return cls(round(value * 1e6))  # type: ignore[call-arg]
 
 
 class Share(_Part, Quantity):

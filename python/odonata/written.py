@@ -1,43 +1,15 @@
-"""Scenarios as people write them, and what the engine finds wrong with them."""
+"""Values of scenarios as a TOML reader has them."""
 
 from __future__ import annotations
 
-import json
 import math
+import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from odonata.errors import Problem
-from odonata.plug_ins import Kind, known
+from odonata.terminal import clean
 from odonata.units import Quantity, describe
-
-#: Kinds of plug-ins that jobs name.
-_OF_JOBS: tuple[Kind, ...] = ("placement", "mapping", "pattern", "application")
-
-
-def checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], list[Problem]]:
-    """A scenario with every word of two spellings as its key has it, and all mistakes in it.
-
-    Args:
-        data: The scenario as nested mappings and lists. `machine` and `schedule` are not looked
-            into.
-        directory: What names of files in it are relative to.
-    """
-    from odonata import _engine
-
-    wrong: list[Problem] = []
-    plain = {
-        key: value if key in ("machine", "schedule") else as_written(value, str(key), wrong)
-        for key, value in data.items()
-    }
-    looked_into = {key: None if key in ("machine", "schedule") else plain[key] for key in plain}
-    plug_ins: dict[str, list[str]] = {kind: list(known(kind)) for kind in _OF_JOBS}
-    text, found = _engine.checked(json.dumps(looked_into), str(directory), plug_ins)
-    read = json.loads(text)
-    paths = {problem.path for problem in wrong}
-    problems = wrong + [Problem(*one) for one in found if one[0] not in paths]
-    return {key: plain[key] if value is None else value for key, value in read.items()}, problems
 
 
 def as_written(value: Any, path: str = "", wrong: list[Problem] | None = None) -> Any:
@@ -55,7 +27,7 @@ def as_written(value: Any, path: str = "", wrong: list[Problem] | None = None) -
         return value.encode("utf-8", "backslashreplace").decode()
     if isinstance(value, Mapping):
         return {
-            as_written(str(key)): as_written(one, f"{path}.{key}", wrong)
+            as_written(_now(str(key), path)): as_written(one, f"{path}.{key}", wrong)
             for key, one in value.items()
         }
     if isinstance(value, (list, tuple)):
@@ -70,3 +42,12 @@ def as_written(value: Any, path: str = "", wrong: list[Problem] | None = None) -
         message = f"found {describe(value)}; allowed: {allowed}"
         wrong.append(Problem(path, message, describe(value), allowed))
     return False
+
+
+def _now(key: str, path: str) -> str:
+    """What a key of the table at a path is called now; of a former name a warning tells."""
+    if key == "pace" and path.endswith("background"):
+        sentence = "machine.background.pace is called compute_rate now; pace will be an error"
+        warnings.warn(clean(sentence), FutureWarning, stacklevel=2)
+        return "compute_rate"
+    return key

@@ -165,7 +165,7 @@ def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> Non
     seen = set()
     for point in Sweep(study).points:
         expected = as_in_harness[str(point.axes["pattern"])]
-        for job in point.scenario.model_dump()["job"]:
+        for job in point.scenario.to_dict(defaults=True)["job"]:
             assert job["motif"].items() >= expected.items(), point.name
         seen.add((point.axes["pattern"], point.axes["iterations"]))
     assert {("bisection", "ten"), ("bisection", "50"), ("stencil", "ten")} <= seen
@@ -178,10 +178,10 @@ def test_the_papers_crossbar_is_as_fast_as_all_links_of_a_router_together() -> N
     study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
     seen = {}
     for point in Sweep(study).points:
-        network = point.scenario.model_dump()["network"]
+        network = point.scenario.network
         alpha = float(str(point.axes["alpha"]))
-        total = network["p"] + network["a"] - 1 + network["h"] * alpha
-        crossbar = network["router"]["crossbar"]
+        total = network.p + network.a - 1 + network.h * alpha
+        crossbar = network.router.crossbar
         assert crossbar * max(1, alpha) == pytest.approx(total, rel=1e-4), point.name
         seen[point.axes["machine"], alpha] = total
     assert seen["medium", 4] == 17
@@ -212,7 +212,7 @@ def test_the_mapping_of_the_harness_is_compared_with_all_else_alike() -> None:
     mappings = {"paper": "graph-bisection", "harness": "random-clusters"}
     found: dict[str, dict[tuple[object, ...], object]] = {name: {} for name in mappings}
     for point in points:
-        written = point.scenario.model_dump()
+        written = point.scenario.to_dict(defaults=True)
         assert {job.pop("mapping") for job in written["job"]} == {
             mappings[str(point.axes["mapping"])]
         }

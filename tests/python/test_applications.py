@@ -50,7 +50,7 @@ def scenario(motif: dict[str, Any], nodes: int = 8, **keys: Any) -> Scenario:
 
 
 def test_every_skeleton_is_small_somewhere() -> None:
-    kinds = [skeleton.model_fields["kind"].default for skeleton in SKELETONS]
+    kinds = [skeleton.keys["kind"].default for skeleton in SKELETONS]
     assert sorted(kinds) == sorted(SMALL)
 
 

@@ -103,7 +103,7 @@ def test_an_application_sends_what_it_was_measured_to():
 
 def test_the_older_name_of_the_compute_rate_is_taken_with_a_warning() -> None:
     with pytest.warns(FutureWarning, match="compute_rate"):
-        assert Background.model_validate({"pace": 2.5}).compute_rate == 2.5
+        assert Background(pace=2.5).compute_rate == 2.5
 
 
 def test_interruptions_are_of_the_longest_rank():

@@ -1,7 +1,7 @@
-"""Rust's reading of a scenario file is Python's: two readers of one declaration.
+"""A scenario that Python holds is that of its file: what the engine reads by itself.
 
-Python's classes are generated from the tables that the engine declares; the engine's own reader
-interprets the same tables. What they make of a file, and which keys they refuse, has to be equal.
+Python's objects hold parsed tables, which the engine gets as JSON; programs in Rust give it the
+text. What comes of a file on both ways, and which keys are refused on which lines, has to be equal.
 """
 
 from __future__ import annotations

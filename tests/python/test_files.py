@@ -13,18 +13,18 @@ import pytest
 from pydantic import BaseModel
 
 from odonata import _engine
+from odonata.batch.table import ScheduleTable
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
 from odonata.files import (
     difference,
     fingerprint_of,
     fingerprints_of,
-    marker,
+    keys_of_files,
     missing_files,
     named_files,
     words,
 )
 from odonata.model import described_fields
-from odonata.motif import PhaseFile
 from odonata.scenario import Scenario
 from odonata.simulate import run
 from odonata.simulate.checkpoint import Checkpoint
@@ -34,6 +34,7 @@ from odonata.study.interference import interference
 from odonata.study.run import estimate, run_sweep
 from odonata.study.saturation import find_saturation
 from odonata.study.sweep import Sweep
+from odonata.table import CLASSES
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
@@ -78,27 +79,35 @@ def _is_free_text(annotation: Any) -> bool:
     return any(_is_free_text(inner) for inner in get_args(annotation))
 
 
-def _all_tables() -> dict[type[BaseModel], None]:
+def _schedules() -> dict[type[BaseModel], None]:
     seen: dict[type[BaseModel], None] = {}
-    _tables(Scenario, seen)
-    _tables(PhaseFile, seen)
+    _tables(ScheduleTable, seen)
     return seen
 
 
 def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
     undecided, named = set(), set()
-    for table in _all_tables():
-        for name, field in described_fields(table).items():
-            key = f"{table.__name__}.{name}"
-            if marker(field) is not None:
-                named.add(key)
+    for table in (Scenario, *CLASSES.values()):
+        for key in table.keys.values():
+            called = f"{table.__name__}.{key.key}"
+            if key.file_parts is not None:
+                named.add(called)
                 continue
             # A key whose description speaks of a file relative to something is one.
-            assert "elative to the scenario" not in (field.description or ""), key
-            # Dictionaries have names as keys; their values are tables.
-            own = [a for a in (field.annotation,) if _is_free_text(a)]
-            if own and key not in NO_FILES and not _checked(table, name):
-                undecided.add(key)
+            assert "elative to the scenario" not in key.text, called
+            texts = ("text", {"list": "text"})
+            if key.kind in texts and called not in NO_FILES and not key.words:
+                undecided.add(called)
+    for model in _schedules():
+        files = {name for name, _, parts in keys_of_files(model) if parts is not None}
+        for name, field in described_fields(model).items():
+            called = f"{model.__name__}.{name}"
+            if name not in files:
+                assert "elative to the scenario" not in (field.description or ""), called
+                # Dictionaries have names as keys; their values are tables.
+                own = _is_free_text(field.annotation) and not _checked(model, name)
+                if own and called not in NO_FILES:
+                    undecided.add(called)
     assert not undecided
     assert {"MappingTable.matrix", "ReconfigurableDragonfly.circuits_file"} <= named
     assert {"Trace.file", "Codes.inter_file", "Phases.file", "EdgeList.file"} <= named
@@ -107,14 +116,11 @@ def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
 def _checked(table: type[BaseModel], name: str) -> bool:
     """Whether something else than names of files is demanded of a key's texts."""
     schema = table.model_json_schema(mode="validation")["properties"]
-    field = table.model_fields[name]
-    shown = schema[field.alias or name]
+    shown = schema[table.model_fields[name].alias or name]
     forms = [shown, *shown.get("anyOf", []), *shown.get("oneOf", [])]
     texts = [form for form in forms if form.get("type") == "string"]
-    return (
-        not texts
-        or all("enum" in form or "const" in form or "pattern" in form for form in texts)
-        or "3-8" in str(field.annotation)
+    return not texts or all(
+        "enum" in form or "const" in form or "pattern" in form for form in texts
     )
 
 
@@ -323,10 +329,10 @@ def test_every_key_that_names_files_has_a_case(tmp_path: Path) -> None:
         for file in named_files(make(folder)[0]):
             covered.add(str(file.place[-1]))
     keys = {
-        field.alias or name
-        for table in _all_tables()
-        for name, field in table.model_fields.items()
-        if marker(field) is not None
+        key
+        for table in (*CLASSES.values(), *_schedules())
+        for _, key, parts in keys_of_files(table)
+        if parts is not None
     }
     # The lists of CODES by themselves are read as those of a configuration are.
     assert keys - covered == {"intra_file", "inter_file"}

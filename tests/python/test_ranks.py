@@ -26,7 +26,7 @@ O_SEND, O_RECEIVE, COMPUTE = 200_000, 300_000, 5_000_000
 
 def scenario(**record: Any) -> Scenario:
     """Broadcast along a chain of two ranks on a crossbar, and a stencil beside it."""
-    return Scenario.model_validate(
+    return Scenario.from_dict(
         {
             "network": {
                 "family": "crossbar",

@@ -17,7 +17,7 @@ import pytest
 #: Each of them, or what it pulls in, takes a tenth of a second or more.
 HEAVY = {
     *("matplotlib", "numpy", "pandas", "polars", "pyarrow", "pydantic", "pydantic_core"),
-    *("scipy", "networkx", "bokeh", "distributed", "rich", "odonata._engine"),
+    *("scipy", "networkx", "bokeh", "distributed", "rich"),
 }
 
 #: Runs the command line and prints what it had imported, whichever way it ends.

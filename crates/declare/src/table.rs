@@ -55,6 +55,8 @@ pub struct KeyDeclaration {
     pub fewest_entries: Option<usize>,
     /// Largest number of entries of a list.
     pub most_entries: Option<usize>,
+    /// The key of the entries of a list of tables that grows from each to the next.
+    pub grows: Option<&'static str>,
     /// What the values are called in messages, where there is a word or a plain number as well.
     pub called: Option<&'static str>,
     /// Words in place of a value, and what each is in the engine's form.
@@ -92,6 +94,7 @@ impl KeyDeclaration {
             more_than: None,
             fewest_entries: None,
             most_entries: None,
+            grows: None,
             called: None,
             words: Vec::new(),
             short: None,
@@ -205,6 +208,8 @@ pub struct Notes {
     pub fewest_entries: Option<usize>,
     /// See [`KeyDeclaration::most_entries`].
     pub most_entries: Option<usize>,
+    /// See [`KeyDeclaration::grows`].
+    pub grows: Option<&'static str>,
     /// See [`KeyDeclaration::words`].
     pub words: &'static [(&'static str, Word)],
     /// See [`KeyDeclaration::word_key`].
@@ -266,6 +271,7 @@ impl Notes {
         more_than: None,
         fewest_entries: None,
         most_entries: None,
+        grows: None,
         words: &[],
         word_key: None,
         number: None,
@@ -501,6 +507,7 @@ fn key<T: Declared>(
         more_than: notes.more_than.map(number),
         fewest_entries: notes.fewest_entries.or(T::ENTRIES),
         most_entries: notes.most_entries.or(T::ENTRIES),
+        grows: notes.grows,
         called: notes.called,
         short: notes.short,
         instead_of: None,

@@ -92,7 +92,7 @@ pub use run::run;
 pub use spec::Scenario;
 pub use spec::declarations::{families, kinds, tables};
 pub use spec::quantity::{Quantity, Refused};
-pub use spec::reader::{PlugInNames, checked, engine_form, kind_form, table_mistakes};
+pub use spec::reader::{PlugInNames, checked, checked_table, engine_form, kind_form};
 pub use steady::JobStatistics;
 pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};
 pub use topology::build_topology;

@@ -159,7 +159,7 @@ mod _engine {
     }
 
     /// A scenario as people write it, which is JSON, with every word of two spellings as its key
-    /// has it, as JSON; and all mistakes in it. `machine` and `schedule` are not looked into.
+    /// has it, as JSON; and all mistakes in it. `schedule` is not looked into.
     /// `plug_ins` are the names of plug-ins by kind.
     #[pyfunction]
     fn checked(
@@ -178,18 +178,20 @@ mod _engine {
         Ok((scenario, found.into_iter().map(mistake).collect()))
     }
 
-    /// Everything that is wrong with one table by itself, which is JSON; `name` is that of its
-    /// declaration, or `Motif`, `Traffic`, `Network` or `Link`.
+    /// One table by itself, which is JSON, as `checked` has it, as JSON; and everything that is wrong
+    /// with it. `name` is that of its declaration, or `Motif`, `Traffic`, `Network`, `Placement`
+    /// or `Mapping`, or that of a table of link classes.
     #[pyfunction]
-    fn table_mistakes(
+    fn checked_table(
         name: &str,
         text: &str,
         plug_ins: BTreeMap<String, Vec<String>>,
-    ) -> PyResult<Vec<Mistake>> {
-        let table =
-            serde_json::from_str(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-        let found = odonata::table_mistakes(name, &table, &plug_ins);
-        Ok(found.into_iter().map(mistake).collect())
+    ) -> PyResult<(String, Vec<Mistake>)> {
+        let refused = |error: String| PyValueError::new_err(error);
+        let table = serde_json::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let (table, found) = odonata::checked_table(name, &table, &plug_ins);
+        let table = serde_json::to_string(&table).map_err(|error| refused(error.to_string()))?;
+        Ok((table, found.into_iter().map(mistake).collect()))
     }
 
     /// Everything that keeps a scenario in the engine's form from being simulated.

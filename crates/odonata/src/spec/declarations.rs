@@ -4,8 +4,9 @@ use super::family::FamilyDeclaration;
 use super::kinds::{self, Kinds, job_tables};
 use super::table::{Kind, TableDeclaration};
 use super::{
-    Arrivals, Collectives, Family, HostTime, Mpi, Nic, OpticalLayer, Record, Router, Routing,
-    Simulation, WithinNode,
+    Arrivals, Background, Collectives, Family, HostRange, HostTime, Link, Machine, ManyRanks, Mpi,
+    Nic, OpticalLayer, Record, Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread,
+    WithinNode,
 };
 use crate::registry::registry;
 
@@ -24,7 +25,15 @@ pub fn tables() -> Vec<TableDeclaration> {
         Arrivals::declaration(),
         Record::declaration(),
         OpticalLayer::declaration(),
+        HostRange::declaration(),
+        SizedRate::declaration(),
+        SizedSpread::declaration(),
+        SharedNodes::declaration(),
+        ManyRanks::declaration(),
+        Background::declaration(),
+        Machine::declaration(),
     ];
+    tables.extend(Link::declarations());
     tables.extend(job_tables());
     name_lists(&mut tables);
     tables

@@ -3,7 +3,7 @@
 pub use odonata_network::topology::LinkKind;
 use serde::Serialize;
 
-use super::table::table;
+use super::table::{TableDeclaration, table};
 
 table! {
     /// What all links of one class have in common; both directions have the full bandwidth.
@@ -26,6 +26,35 @@ table! {
 const BANDWIDTH_BYTES_PER_S: u64 = 16 << 30;
 
 impl Link {
+    /// What users read of a link class: one within a rack, one across the machine, and one of a
+    /// wiring file, which may say its kind.
+    pub(super) fn declarations() -> [TableDeclaration; 3] {
+        let named = |name, usual: UsualLink, text: &str, kinds: bool| {
+            let mut table = Self::declaration();
+            table.name = name;
+            if !text.is_empty() {
+                text.clone_into(&mut table.text);
+            }
+            table.keys.retain(|key| kinds || key.key != "kind");
+            for key in &mut table.keys {
+                key.needed = false;
+                match key.key.as_str() {
+                    "bandwidth" => key.default = usual.link().bandwidth_bytes_per_s.into(),
+                    "latency" => key.default = usual.link().latency_ps.into(),
+                    _ => {}
+                }
+            }
+            table
+        };
+        let long = "The links between groups, and above level 2 of a fat tree.";
+        let wired = "A link class of a wiring file.";
+        [
+            named(UsualLink::Short.table(), UsualLink::Short, "", false),
+            named(UsualLink::Long.table(), UsualLink::Long, long, false),
+            named("NamedLink", UsualLink::Short, wired, true),
+        ]
+    }
+
     /// The link class of a name that a scenario leaves out.
     pub fn default_for(class: &str) -> Self {
         let usual = match class {
@@ -48,6 +77,14 @@ pub enum UsualLink {
 }
 
 impl UsualLink {
+    /// The name of the table whose defaults are such a link's.
+    pub(super) const fn table(self) -> &'static str {
+        match self {
+            Self::Short => "Link",
+            Self::Long => "LongLink",
+        }
+    }
+
     /// The link.
     pub fn link(self) -> Link {
         Link {

@@ -10,6 +10,7 @@ mod forms;
 mod job;
 mod kinds;
 pub(crate) mod link;
+mod machine;
 mod motif;
 mod mpi;
 pub(crate) mod network;
@@ -37,6 +38,7 @@ pub use job::{
 };
 pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
 pub use link::{Link, LinkKind, UsualLink};
+pub use machine::{Background, HostRange, Machine, ManyRanks, SharedNodes, SizedRate, SizedSpread};
 pub use motif::{
     AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,
     HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind, Phase, PhaseFile,

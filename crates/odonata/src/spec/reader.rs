@@ -35,7 +35,7 @@ const TABLES: [(&str, &str); 3] = [
     ("record", "Record"),
 ];
 /// What a scenario file has besides, of which a machine has none.
-const OTHERS: [&str; 2] = ["machine", "schedule"];
+const OTHERS: [&str; 1] = ["schedule"];
 /// Keys that every network has.
 const SHARED: [&str; 5] = ["family", "router", "nic", "routing", "links"];
 /// The highest seed.
@@ -45,8 +45,8 @@ const MOST_NUMBERS: u64 = 1 << 20;
 
 impl Scenario {
     /// Reads the machine of a scenario file as people write it: its title, seed, network,
-    /// `[simulation]`, `[mpi]` and `[record]`, without jobs and what they need (`[machine]`,
-    /// `[[job]]`, `[schedule]`, which are not looked into).
+    /// `[simulation]`, `[mpi]` and `[record]`, without jobs (`[[job]]`, `[schedule]`, which are not
+    /// looked into).
     ///
     /// Names of files in it are relative to `directory`.
     ///
@@ -61,8 +61,7 @@ impl Scenario {
         Self::from_document(&document, key_lines(text)?, directory)
     }
 
-    /// Reads a scenario file as people write it, jobs included; `[machine]`, which predictions
-    /// need, and `[schedule]` are not looked into.
+    /// Reads a scenario file as people write it, jobs included; `[schedule]` is not looked into.
     ///
     /// Names of files in it are relative to `directory`.
     ///
@@ -110,37 +109,53 @@ pub fn checked(
     let mut found = reader.found;
     if found.is_empty() {
         found.extend(jobs_mistake(&form));
+        let jobs = document.get_mut("job").and_then(Value::as_array_mut);
+        for job in jobs.into_iter().flatten() {
+            jobs::spell_out(job, plug_ins);
+        }
     } else {
         found.extend(partial::built(form, &found));
     }
     (document, found)
 }
 
-/// Everything that is wrong with one table by itself: of the name of its declaration, or
-/// `Motif`, `Traffic`, `Network` or `Link`; nothing of a table that is none of them.
-pub fn table_mistakes(name: &str, given: &Value, plug_ins: &PlugInNames) -> Vec<SpecError> {
+/// One table by itself as [`checked`] has it, and everything that is wrong with it: of the name of
+/// its declaration, or `Motif`, `Traffic` or `Network`, or the name of a family's link
+/// classes or of a value of several forms. Files that it names are not read.
+pub fn checked_table(name: &str, given: &Value, plug_ins: &PlugInNames) -> (Value, Vec<SpecError>) {
+    let mut given = given.clone();
+    advice::respelled(&mut given);
     let mut reader = Reader {
         plug_ins: plug_ins.clone(),
+        reads_files: false,
         ..Reader::new(Path::new(""), BTreeMap::new())
     };
     let nothing = Object::new();
     let table = given.as_object().unwrap_or(&nothing);
+    let mut is_classes = false;
     match name {
-        "Motif" | "Traffic" => drop(reader.of_a_kind("", name, given)),
+        "Placement" | "Mapping" => drop(reader.of_a_form("", name, &given)),
+        "Motif" | "Traffic" => drop(reader.of_a_kind("", name, &given)),
         "Network" => drop(reader.network(table)),
-        "Link" => {
-            let mut link = super::Link::declaration();
-            link.keys.iter_mut().for_each(|key| key.needed = false);
-            drop(reader.table("", &link, table, &[]));
+        _ if declared(name).is_some() => {
+            drop(reader.declared_table("", name, Some(&given), &[]));
         }
-        _ => drop(reader.declared_table("", name, Some(given), &[])),
+        _ => is_classes = reader.link_classes(name, table),
     }
     for error in &mut reader.found {
-        if let Some(rest) = error.path.strip_prefix("network.") {
+        let prefix = if is_classes {
+            "network.links."
+        } else {
+            "network."
+        };
+        if let Some(rest) = error.path.strip_prefix(prefix) {
             error.path = rest.to_owned();
         }
     }
-    reader.found
+    if name == "Job" && reader.found.is_empty() {
+        jobs::spell_out(&mut given, plug_ins);
+    }
+    (given, reader.found)
 }
 
 /// What is wrong with the jobs of a form together.
@@ -251,6 +266,8 @@ struct Reader<'a> {
     found: Vec<SpecError>,
     /// How many files of phases it is inside of.
     depth: usize,
+    /// Whether it reads the files of phases that are named.
+    reads_files: bool,
     /// Plug-ins that may be named.
     plug_ins: PlugInNames,
 }
@@ -262,6 +279,7 @@ impl<'a> Reader<'a> {
             lines,
             found: Vec::new(),
             depth: 0,
+            reads_files: true,
             plug_ins: PlugInNames::new(),
         }
     }
@@ -289,7 +307,7 @@ impl<'a> Reader<'a> {
         form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
-        known.push("job");
+        known.extend(["job", "machine"]);
         known.extend(OTHERS);
         self.unknown("", given, &known);
         match given.get("title") {
@@ -310,6 +328,9 @@ impl<'a> Reader<'a> {
         for (key, name) in TABLES {
             let inner = self.declared_table(key, name, given.get(key), &[]);
             form.insert(key.into(), Value::Object(inner));
+        }
+        if given.contains_key("machine") {
+            self.declared_table("machine", "Machine", given.get("machine"), &[]);
         }
         match given.get("network") {
             Some(Value::Object(network)) => {

@@ -6,9 +6,9 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value, json};
 
 use super::advice::{instead_of_kind, respelled};
-use super::values::is_numbers;
+use super::values::{is_numbers, ranges};
 use super::words::{below, describe, nearest, quoted};
-use super::{Object, Reader, kinds_of};
+use super::{Object, PlugInNames, Reader, kinds_of};
 use crate::spec::forms::{Fits, Forms, PLUG_IN, forms};
 use crate::spec::kinds::Kinds;
 use crate::spec::{key_lines, toml_value};
@@ -234,6 +234,9 @@ impl Reader<'_> {
         let Some(Value::String(file)) = kind.remove("phases_file") else {
             return;
         };
+        if !self.reads_files {
+            return;
+        }
         let place = below(path, "file");
         if self.depth == DEEPEST {
             let allowed = format!("files of phases that name each other {DEEPEST} times at most");
@@ -271,6 +274,27 @@ impl Reader<'_> {
             self.add(error);
         }
         kind.extend(phases);
+    }
+}
+
+/// Writes the placement and mapping of a job that is right without their short forms: numbers of
+/// nodes as a list, a file of ranks as a table.
+pub(super) fn spell_out(job: &mut Value, plug_ins: &PlugInNames) {
+    let is_known = |kind: &str, name: &str| {
+        (plug_ins.get(kind)).is_some_and(|names| names.iter().any(|one| one == name))
+    };
+    if let Some(Value::String(text)) = job.get("placement")
+        && is_numbers(text)
+        && !is_known("placement", text)
+        && let Some(nodes) = ranges(text)
+    {
+        job["placement"] = nodes.into();
+    }
+    if let Some(Value::String(text)) = job.get("mapping")
+        && text.contains(['.', '/'])
+        && !is_known("mapping", text)
+    {
+        job["mapping"] = json!({ "file": text });
     }
 }
 

@@ -10,7 +10,7 @@ use super::{Object, Reader, SHARED, families};
 use crate::error::SpecError;
 use crate::spec::family::{FamilyDeclaration, Links, Tests};
 use crate::spec::routing::with_all_keys;
-use crate::spec::{Link, Routing, UsualLink};
+use crate::spec::{Routing, UsualLink};
 
 impl Reader<'_> {
     pub(super) fn network(&mut self, given: &Object) -> Object {
@@ -118,8 +118,8 @@ impl Reader<'_> {
         match family.links {
             Links::OfFile { kinds, .. } => {
                 for (name, link) in given {
-                    let usual = UsualLink::Short.link();
-                    let link = self.link(name, Some(link), &usual, kinds);
+                    let table = if kinds { "NamedLink" } else { "Link" };
+                    let link = self.link(name, Some(link), table);
                     form.insert(name.clone(), link);
                 }
             }
@@ -151,7 +151,7 @@ impl Reader<'_> {
                         self.refuse(&path, found, there.join(", "));
                     }
                     if is_there && (one.is_some() || !(later || given_only)) {
-                        let link = self.link(name, one, &usual.link(), false);
+                        let link = self.link(name, one, usual.table());
                         form.insert(name.into(), link);
                     }
                 }
@@ -160,28 +160,33 @@ impl Reader<'_> {
         form
     }
 
-    fn link(&mut self, name: &str, given: Option<&Value>, usual: &Link, kinds: bool) -> Value {
-        let mut declaration = Link::declaration();
-        declaration.keys.retain(|key| kinds || key.key != "kind");
-        for key in &mut declaration.keys {
-            key.needed = false;
-            match key.key.as_str() {
-                "bandwidth" => key.default = usual.bandwidth_bytes_per_s.into(),
-                "latency" => key.default = usual.latency_ps.into(),
-                _ => {}
-            }
+    /// Checks the link classes of a family by themselves; `table` is what their table is called.
+    /// Returns whether there is one.
+    pub(super) fn link_classes(&mut self, table: &str, given: &Object) -> bool {
+        let classes = families().iter().find_map(|family| match family.links {
+            Links::Classes { name, classes, .. } if name == table => Some(classes),
+            _ => None,
+        });
+        let named = classes.into_iter().flatten().map(|class| class.name);
+        let known: Vec<&str> = std::iter::once("terminal").chain(named).collect();
+        self.unknown("network.links", given, &known);
+        for (name, link) in given
+            .iter()
+            .filter(|(name, _)| known.contains(&name.as_str()))
+        {
+            self.link(name, Some(link), UsualLink::Short.table());
         }
+        classes.is_some()
+    }
+
+    /// The engine's form of a link class with the defaults of a table.
+    fn link(&mut self, name: &str, given: Option<&Value>, table: &str) -> Value {
         let path = below("network.links", name);
-        let nothing = Object::new();
-        let given = match given {
-            None => &nothing,
-            Some(Value::Object(link)) => link,
-            Some(other) => {
-                self.refuse(&path, describe(other), "a table");
-                return Value::Null;
-            }
-        };
-        let mut form = self.table(&path, &declaration, given, &[]);
+        let before = self.found.len();
+        let mut form = self.declared_table(&path, table, given, &[]);
+        if form.is_empty() && self.found.len() > before {
+            return Value::Null;
+        }
         form.entry("kind").or_insert(Value::Null);
         Value::Object(form)
     }

@@ -371,7 +371,36 @@ impl Reader<'_> {
         if let Kind::Pair(name) = inner {
             self.points(path, name, values, &entries)?;
         }
+        if let (Kind::Table(name), Some(growing)) = (inner, key.grows) {
+            self.grow(path, name, growing, values, &entries)?;
+        }
         Some(Value::Array(entries))
+    }
+
+    /// Refuses tables of which a key does not grow from each to the next.
+    fn grow(
+        &mut self,
+        path: &str,
+        name: &str,
+        growing: &str,
+        given: &[Value],
+        tables: &[Value],
+    ) -> Option<()> {
+        let key = declared(name)?.key(growing)?;
+        for (place, pair) in tables.windows(2).enumerate() {
+            let number = |table: &Value| table[key.engine_key].as_u64();
+            if number(&pair[1]) <= number(&pair[0]) {
+                let before = match key.kind {
+                    Kind::Quantity(quantity) => Quantity::of(quantity).text(number(&pair[0])?),
+                    _ => describe(&pair[0][key.engine_key]),
+                };
+                let found = describe(&given[place + 1][growing]);
+                let allowed = format!("more than {before}, the one before");
+                self.refuse(&format!("{path}[{}].{growing}", place + 1), found, allowed);
+                return None;
+            }
+        }
+        Some(())
     }
 
     /// Refuses points of which the first values do not grow or the second ones fall.
@@ -449,7 +478,7 @@ pub(super) fn is_numbers(text: &str) -> bool {
 }
 
 /// The numbers of a text such as `0, 3-8`.
-fn ranges(text: &str) -> Option<Vec<u64>> {
+pub(super) fn ranges(text: &str) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
