@@ -95,6 +95,17 @@ pub enum Operation {
     Finish,
 }
 
+impl Cursor {
+    /// Goes on to the next iteration, which begins at its first stage.
+    pub fn end_iteration(&mut self) -> Operation {
+        *self = Self {
+            iteration: self.iteration + 1,
+            ..Self::default()
+        };
+        Operation::EndIteration
+    }
+}
+
 /// A script for every rank of a job, whose operations can be computed from the
 /// place in it.
 pub trait Script: Send + Sync {

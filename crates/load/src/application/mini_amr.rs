@@ -302,11 +302,7 @@ impl Script for Mesh {
             let (step, index, number) = (cursor.iteration, cursor.stage, cursor.position);
             cursor.position += 1;
             let Some(part) = self.part(step, index) else {
-                *cursor = Cursor {
-                    iteration: step + 1,
-                    ..Cursor::default()
-                };
-                return Operation::EndIteration;
+                return cursor.end_iteration();
             };
             let operation = match part {
                 Part::Counts if number == 0 => self.all(&self.counts),

@@ -181,11 +181,7 @@ impl Script for Broadcast {
                     }
                 }
                 _ => {
-                    *cursor = Cursor {
-                        iteration: cursor.iteration + 1,
-                        ..Cursor::default()
-                    };
-                    return Operation::EndIteration;
+                    return cursor.end_iteration();
                 }
             }
         }

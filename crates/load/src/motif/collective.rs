@@ -103,11 +103,7 @@ impl Script for Collective {
                 handle: None,
             };
         }
-        *cursor = Cursor {
-            iteration: cursor.iteration + 1,
-            ..Cursor::default()
-        };
-        Operation::EndIteration
+        cursor.end_iteration()
     }
 
     fn totals(&self) -> Option<Totals> {

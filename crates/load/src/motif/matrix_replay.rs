@@ -328,11 +328,7 @@ impl Script for MatrixReplay {
                     return Operation::WaitAll;
                 }
                 _ => {
-                    *cursor = Cursor {
-                        iteration: cursor.iteration + 1,
-                        ..Cursor::default()
-                    };
-                    return Operation::EndIteration;
+                    return cursor.end_iteration();
                 }
             }
         }

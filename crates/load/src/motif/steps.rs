@@ -282,11 +282,7 @@ impl<S: Steps> Script for Stepped<S> {
                     return Operation::WaitAll;
                 }
                 _ => {
-                    *cursor = Cursor {
-                        iteration: iteration + 1,
-                        ..Cursor::default()
-                    };
-                    return Operation::EndIteration;
+                    return cursor.end_iteration();
                 }
             }
         }

@@ -514,12 +514,7 @@ impl Routing for Fpar {
         _injected: bool,
         route: &PacketRoute,
     ) -> RelevantDestination {
-        let there = self.routes.place(route.destination_router).group;
-        if there == self.routes.place(at.0).group {
-            RelevantDestination::Router
-        } else {
-            RelevantDestination::Group
-        }
+        self.routes.relevant_destination(at, route)
     }
 }
 

@@ -14,8 +14,11 @@ mod build;
 #[cfg(test)]
 mod tests;
 
+use odonata_units::RouterId;
+
 use super::next_hops::{LocalLink, NextHops};
 use super::reciprocal::Reciprocal;
+use super::{PacketRoute, RelevantDestination};
 
 /// Where a router is: its group, and its number among the group's routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,6 +193,20 @@ impl GroupedRoutes {
             Places::Table { first_member, .. } => {
                 first_member[group as usize + 1] - first_member[group as usize]
             }
+        }
+    }
+
+    /// What of a packet's destination decides its next hops at `at`, where every router of another
+    /// group is reached alike.
+    pub(super) fn relevant_destination(
+        &self,
+        at: RouterId,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
+        if self.place(route.destination_router).group == self.place(at.0).group {
+            RelevantDestination::Router
+        } else {
+            RelevantDestination::Group
         }
     }
 
