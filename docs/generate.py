@@ -1,7 +1,7 @@
-"""Regenerates the generated pages and figures of ``docs/``, and a module of the package.
+"""Regenerates the generated pages and figures of ``docs/``, and modules of the package.
 
-Among the pages is the man page, in ``packaging/odonata.data``. The module is
-``cli/schedule_options.py`` of ``python/odonata``.
+Among the pages is the man page, in ``packaging/odonata.data``. The modules are
+``batch/declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 PACKAGE = ROOT / "python" / "odonata"
+#: Tables of `[schedule]`, which the package reads when it is imported.
+TABLES = PACKAGE / "batch" / "declared.py"
 OPTIONS = PACKAGE / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.
 MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
@@ -29,10 +31,12 @@ def pages() -> dict[Path, str]:
     from generators.options_module import options_module
     from generators.results_page import results_page
     from generators.scenario_page import scenario_page
+    from generators.schedule_module import schedule_module
     from generators.validation_page import validation_page
 
     docs = ROOT / "docs"
     return {
+        TABLES: schedule_module(),
         OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),

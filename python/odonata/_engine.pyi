@@ -216,6 +216,12 @@ def kinds() -> list[dict[str, Any]]:
 def forms() -> list[dict[str, Any]]:
     """Values that have one of several forms: name, text and forms of each."""
 
+def schedule_tables() -> dict[str, Any]:
+    """The tables of `[schedule]`, and the ``levels`` of its network."""
+
+def written(grammar: str, text: str, orders: Sequence[str]) -> str:
+    """What a text of a grammar says, as JSON; ``ValueError`` with what was found and allowed."""
+
 def kind_form(name: str, text: str, directory: str) -> str:
     """The engine's form of a motif or traffic in JSON; ``ValueError`` with all mistakes."""
 

@@ -20,8 +20,8 @@ from pydantic.fields import FieldInfo
 from odonata.documented import FIELDS, sentence, text_of_field
 from odonata.errors import ScenarioError
 from odonata.normal_form import NamesFile, normal_form
-from odonata.plug_ins import Kind, is_known, ours
-from odonata.problem import problems
+from odonata.plug_ins import Kind, is_known, known, ours
+from odonata.problem import problem, problems
 from odonata.units import (
     Duration,
     Quantity,
@@ -163,6 +163,22 @@ def chosen_by(key: str, *tags: str, plug_ins: Kind | None = None) -> Discriminat
 
     choose.__name__ = key
     return Discriminator(choose)
+
+
+def written(grammar: str) -> AfterValidator:
+    """Refuses texts that a grammar of the engine does not have."""
+
+    def check(text: str) -> str:
+        from odonata import _engine
+
+        try:
+            _engine.written(grammar, text, known("order"))
+        except ValueError as error:
+            found, allowed = error.args
+            raise problem("", found, allowed) from None
+        return text
+
+    return AfterValidator(check)
 
 
 def not_ours(kind: Kind) -> Any:

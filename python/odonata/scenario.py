@@ -33,7 +33,8 @@ from typing_extensions import Self
 
 from odonata import _engine
 from odonata._engine import read_toml
-from odonata.batch.table import ScheduleTable, SharedNetwork
+from odonata.batch.declared import FlowNetwork, PacketNetwork
+from odonata.batch.table import ScheduleTable
 from odonata.declared import Simulation as Simulation
 from odonata.errors import Problem, ScenarioError
 from odonata.files import named_files
@@ -440,11 +441,23 @@ def _checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], 
 def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[Problem]:
     """What is wrong with the rest of a scenario with a schedule."""
     pairs = []
-    if data.get("job"):
-        allowed = "no jobs beside [schedule]: its log has them"
+    shared, jobs = schedule.network, data.get("job") or ()
+    if schedule.log is None and not jobs:
+        allowed = "a job log; or [[job]]s, which are the queue then"
+        pairs.append(("schedule.log", "nothing", allowed))
+    if jobs and not isinstance(shared, (FlowNetwork, PacketNetwork)):
+        allowed = (
+            "no jobs beside [schedule]: its log has them; on a network of level flow or packet "
+            "its jobs run them"
+        )
         pairs.append(("job", describe(data["job"]), allowed))
-    shared = schedule.network
-    if isinstance(shared, SharedNetwork) and (shared.machine is None) != ("network" in data):
+    timed = any("submit" in one or "requested" in one for one in map(_plain, jobs))
+    if schedule.log is not None and timed:
+        allowed = "jobs without `submit` and `requested` beside a log, which says when jobs come"
+        pairs.append(("job", "jobs with them", allowed))
+    if isinstance(shared, (FlowNetwork, PacketNetwork)) and (shared.machine is None) != (
+        "network" in data
+    ):
         found, allowed = "nothing", "a scenario file, or a table [network] in this one"
         if shared.machine is not None:
             found = describe(shared.machine)
@@ -454,6 +467,11 @@ def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[P
         Problem(path, f"found {found}; allowed: {allowed}", found, allowed)
         for path, found, allowed in pairs
     ]
+
+
+def _plain(job: Any) -> Mapping[str, Any]:
+    """The keys of a job that are given."""
+    return job.as_written() if isinstance(job, Table) else job
 
 
 def _schedule_written(schedule: ScheduleTable, which: Which) -> dict[str, Any]:

@@ -112,15 +112,18 @@ def test_grap_gives_groups_to_large_jobs(log: Path) -> None:
     ("options", "message"),
     [
         ({"policy": "eazy"}, 'policy: found "eazy"; allowed: fcfs, easy'),
-        ({"order": "random"}, 'order: found "random"; allowed: fcfs, sjf'),
+        ({"order": "random"}, 'order: found "random"; allowed: "fcfs", "sjf"'),
         ({"estimates": "good"}, 'estimates: found "good"; allowed: requested, perfect'),
         ({"estimates": 0.5}, "estimates are 0.5 times the run time; allowed: numbers from 1"),
         ({"every": "3 parsec"}, 'every: found unit "parsec"'),
-        ({"every": "1 s", "per_event": True}, "at intervals or after every event"),
+        (
+            {"every": "1 s", "per_event": True},
+            "allowed: only without `every`: one of the two",
+        ),
         ({"windows": [Window(9, 5)]}, "its end must lie after its start"),
         ({"windows": [Window(0, 5, nodes=11)]}, "withholds 11 nodes, but the machine has"),
         ({"nodes": 0}, "the machine has 0 nodes"),
-        ({"tau": 0}, "tau_s: found 0; allowed: at least 1 s"),
+        ({"tau": 0}, 'tau: found "0 s"; allowed: a duration at least 1 s'),
     ],
 )
 def test_wrong_options_are_explained(log: Path, options: dict[str, Any], message: str) -> None:

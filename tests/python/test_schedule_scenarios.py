@@ -120,7 +120,6 @@ start = "noon"
 """
     )
     assert found == {
-        "schedule.log": "missing; this key must be given",
         "schedule.policy": 'found "eazy"; allowed: fcfs, easy, conservative, '
         "conservative-replanned, depth:N (reservations for the first N)",
         "schedule.compare[1]": 'found "fast"; allowed: fcfs, sjf, ljf, smallest, largest, wfp, '
@@ -285,7 +284,7 @@ def test_a_schema_checks_schedules(file: Path) -> None:
     schema = jsonschema.Draft202012Validator(scenario_schema())
     data = Scenario.from_file(file).to_dict()
     schema.validate(json.loads(json.dumps(data)))
-    for wrong in ({}, {"schedule": {}}, {"schedule": {"log": "x", "policy": 3}}):
+    for wrong in ({}, {"schedule": {"log": "x", "policy": 3}}):
         with pytest.raises(jsonschema.ValidationError):
             schema.validate(wrong)
 
@@ -380,3 +379,10 @@ def test_schedules_of_several_directories_are_compared(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.exception
     with pytest.raises(ValueError, match="found 1 results; allowed: at least two"):
         odonata.compare(tmp_path / "one")
+
+
+def test_a_schedule_has_a_log_or_jobs() -> None:
+    found = problems("[schedule]\n")
+    assert found == {
+        "schedule.log": "found nothing; allowed: a job log; or [[job]]s, which are the queue then"
+    }

@@ -97,6 +97,13 @@ MADE: dict[str, Callable[[Path], object]] = {
             if block.language == "toml" and "KTH-SP2" in block.text
         )
     ),
+    "queue.toml": lambda path: path.write_text(
+        next(
+            block.text
+            for block in BLOCKS[ROOT / "docs" / "scheduling.md"]
+            if block.language == "toml" and "[[job]]" in block.text
+        )
+    ),
     "slurm.txt": lambda path: path.write_text(
         "JobID|Submit|Start|End|State|NNodes|NodeList\n"
         "1|2022-03-01T08:00:00|2022-03-01T08:00:10|2022-03-01T09:00:00|COMPLETED|2|n[0-1]\n"

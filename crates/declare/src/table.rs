@@ -78,6 +78,44 @@ pub struct KeyDeclaration {
     /// Whether it is left out of the engine's form where it is as by default, since it came
     /// when scenarios were already known by that form.
     pub later: bool,
+    /// How it stands on the command line, where its table has options.
+    pub command_line: CommandLine,
+}
+
+/// How a key stands on the command line, where that does not follow from its name and kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CommandLine {
+    /// The option. Default: the key's name.
+    pub option: Option<&'static str>,
+    /// What stands for its value in the help.
+    pub metavar: Option<&'static str>,
+    /// The option is a flag that sets the key to false: what it does.
+    pub off: Option<&'static str>,
+}
+
+impl CommandLine {
+    /// An option of the key's name, whose value needs no placeholder.
+    pub const NONE: Self = Self {
+        option: None,
+        metavar: None,
+        off: None,
+    };
+
+    /// An option of the key's name.
+    pub const fn value(metavar: &'static str) -> Self {
+        Self {
+            metavar: Some(metavar),
+            ..Self::NONE
+        }
+    }
+
+    /// An option of another name.
+    pub const fn named(option: &'static str, metavar: &'static str) -> Self {
+        Self {
+            option: Some(option),
+            ..Self::value(metavar)
+        }
+    }
 }
 
 impl KeyDeclaration {
@@ -105,6 +143,7 @@ impl KeyDeclaration {
             needed: false,
             default: Value::Null,
             later: false,
+            command_line: CommandLine::NONE,
         }
     }
 }
@@ -137,6 +176,8 @@ pub enum Kind {
     Flag,
     /// A text.
     Text,
+    /// A text with a grammar of its own, by the name of what it says.
+    Written(&'static str),
     /// Name of a file, and what belongs to it.
     File(&'static str),
     /// Values one after another.
@@ -183,7 +224,7 @@ pub enum Test {
     Set,
     /// Nothing.
     Absent,
-    /// More than nothing.
+    /// More than nothing: a number above zero, a flag that is set.
     Positive,
     /// No list.
     NoList,
@@ -236,6 +277,10 @@ pub struct Notes {
     pub numbers: bool,
     /// The list of which the text is one of the names.
     pub list: Option<&'static str>,
+    /// The grammar of the text ([`Kind::Written`]).
+    pub written: Option<&'static str>,
+    /// See [`KeyDeclaration::command_line`].
+    pub command_line: CommandLine,
 }
 
 /// Plain numbers in place of a quantity.
@@ -285,6 +330,8 @@ impl Notes {
         hidden: false,
         numbers: false,
         list: None,
+        written: None,
+        command_line: CommandLine::NONE,
     };
     /// A latency, delay or overhead: up to an hour.
     pub const DELAY: Self = Self {
@@ -447,10 +494,11 @@ impl<T: Declared> Declared for Vec<T> {
 }
 
 /// Ends of fields' names, and what the quantity is.
-const UNITS: [(&str, &str); 3] = [
+const UNITS: [(&str, &str); 4] = [
     ("_ps", "duration"),
     ("_bytes_per_s", "rate"),
     ("_bytes", "size"),
+    ("_s", "span"),
 ];
 
 /// The declarations of a field's key, or of the keys of a table that users have in this one.
@@ -482,6 +530,13 @@ fn key<T: Declared>(
         (None, Some(quantity), _) => Kind::Quantity(quantity),
         (None, None, Kind::Text) if notes.list.is_some() => {
             Kind::Name(notes.list.unwrap_or_default().to_owned())
+        }
+        (None, None, Kind::Text) if notes.written.is_some() => {
+            Kind::Written(notes.written.unwrap_or_default())
+        }
+        (None, None, Kind::List(inner)) if *inner == Kind::Text && notes.written.is_some() => {
+            let grammar = notes.written.unwrap_or_default();
+            Kind::List(Box::new(Kind::Written(grammar)))
         }
         (None, None, Kind::File(_)) => Kind::File(notes.parts),
         (None, None, Kind::List(_)) if notes.numbers => Kind::Numbers,
@@ -519,6 +574,7 @@ fn key<T: Declared>(
         // Plain values always have a JSON form.
         default: serde_json::to_value(default).unwrap_or_default(),
         later: is_later(serde),
+        command_line: notes.command_line,
         ..KeyDeclaration::new(notes.key.unwrap_or(plain), text, kind.clone())
     }
 }
@@ -609,7 +665,7 @@ macro_rules! table {
             /// What is said of a field beside its type.
             fn notes(field: &str) -> $crate::table::Notes {
                 #[allow(unused_imports)]
-                use $crate::table::{Notes, OrNumber, Word};
+                use $crate::table::{CommandLine, Notes, OrNumber, Word};
                 match field {
                     $($(stringify!($field) => $notes,)?)*
                     _ => Notes::NONE,

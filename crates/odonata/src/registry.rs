@@ -11,7 +11,6 @@ use odonata_load::replay::Format as TraceFormat;
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
 use serde::Serialize;
 
-use crate::batch::{OrderSpec, PolicySpec};
 use crate::coupling::Traffic;
 use crate::spec;
 
@@ -103,8 +102,11 @@ pub fn registry() -> Vec<List> {
         list::<LogFormat>("log_format"),
         list::<LogKind>("log_kind"),
         list::<Unit>("log_unit"),
-        list::<OrderSpec>("order"),
-        list::<PolicySpec>("policy"),
+        read_formats(),
+        list::<spec::OrderName>("order"),
+        list::<spec::PolicyName>("policy"),
+        list::<spec::LargerName>("larger"),
+        list::<spec::Stretch>("stretch"),
         list::<Traffic>("schedule_traffic"),
     ];
     lists.extend(collective::lists().map(|list| List {
@@ -117,6 +119,19 @@ pub fn registry() -> Vec<List> {
         list.entries.retain(|entry| !entry.by_value);
     }
     lists
+}
+
+/// Formats that logs are read from: those of the engine, and the tables that we write.
+fn read_formats() -> List {
+    let mut list = list::<LogFormat>("read_format");
+    list.type_name = "";
+    list.entries.push(Entry {
+        name: "parquet",
+        text: "A table that `odonata log` wrote.",
+        options: &[],
+        by_value: false,
+    });
+    list
 }
 
 /// Mappings that need nothing but a name, and mappings that are fitted to the network.

@@ -20,9 +20,11 @@ pub(crate) mod quantity;
 pub(crate) mod reader;
 pub(crate) mod router;
 mod routing;
+pub(crate) mod schedule;
 mod simulation;
 mod source;
 pub(crate) mod table;
+pub(crate) mod written;
 
 use serde::{Deserialize, Serialize};
 
@@ -58,9 +60,10 @@ pub use pattern::{
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
 };
+pub use schedule::{LargerName, OrderName, PolicyName, Reading, Schedule, Stretch};
 pub use simulation::{Arrivals, Engine, Record, Simulation};
 pub use source::{key_lines, toml_value};
-pub use table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
+pub use table::{CommandLine, KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// What is simulated: a network, the jobs on it, and what to record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -86,6 +86,17 @@ mod _engine {
         to_python(py, &tables)
     }
 
+    /// The tables of `[schedule]`: `tables`, as in [`tables`], and the `levels` of its network, as
+    /// the kinds in [`kinds`].
+    #[pyfunction]
+    fn schedule_tables(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let (tables, levels) = odonata::tables_of_schedules();
+        to_python(
+            py,
+            &serde_json::json!({"tables": tables, "levels": levels.kinds}),
+        )
+    }
+
     /// The tables of a result: a list of dicts, `name`, `text`, and `columns` with `name`, `kind`,
     /// `text`, `may_be_none`, `names` and `meta`.
     #[pyfunction]
@@ -114,6 +125,15 @@ mod _engine {
         let kinds = serde_json::to_value(odonata::kinds())
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         to_python(py, &kinds)
+    }
+
+    /// What a text of a grammar says, as JSON; `orders` are plug-ins that sort a queue. Raises
+    /// `ValueError` with what was found and what is allowed.
+    #[pyfunction]
+    fn written(grammar: &str, text: &str, orders: Vec<String>) -> PyResult<String> {
+        let read = odonata::written(grammar, text, &orders);
+        read.map(|value| value.to_string())
+            .map_err(|refused| PyValueError::new_err((refused.found, refused.allowed)))
     }
 
     /// The values that have one of several forms: a list of dicts, `name`, `text`, and

@@ -36,6 +36,7 @@ pub(crate) use request::{gres_list, mebibytes};
 use rules::Sink;
 pub use rules::{Action, Cases, EXAMPLES, Example, Report, Rule};
 pub use scale::{Scaling, ScalingError, scale};
+pub use slurm_time::date;
 pub use swf::write_swf;
 
 /// A format of job logs.

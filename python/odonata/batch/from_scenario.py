@@ -6,7 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from odonata.batch.joblog import JobLog, read_job_log
+from odonata.batch.declared import (
+    FlowNetwork,
+    Maintenance,
+    PacketNetwork,
+    Reservation,
+    SpeedUpNetwork,
+)
+from odonata.batch.joblog import JobLog, queue_log, read_job_log
 from odonata.batch.network import (
     BY_MODE,
     COMMON_MIX,
@@ -16,17 +23,9 @@ from odonata.batch.network import (
     SharedPackets,
     SpeedUps,
 )
-from odonata.batch.options import Multifactor, Window, moment
-from odonata.batch.schedules import Schedule, recorded_schedule, schedule
-from odonata.batch.table import (
-    FlowNetwork,
-    Maintenance,
-    MultifactorTable,
-    Reservation,
-    ScheduleTable,
-    SharedNetwork,
-    SpeedUpNetwork,
-)
+from odonata.batch.options import Window, moment
+from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
+from odonata.batch.table import ScheduleTable
 from odonata.errors import JobLogError, Problem
 from odonata.scenario import Scenario
 
@@ -40,13 +39,16 @@ class ScheduleRun:
 
     Args:
         scenario: With a `[schedule]`.
+        windows_file: File that keeps what windows of applications came to, see
+            :class:`~odonata.batch.network.SharedMachine`.
 
     Raises:
         ScenarioError: If it has none.
         JobLogError: If the log cannot be read, or a window of time is none of the log's.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, windows_file: Path | None = None) -> None:
+        self.log: JobLog
         if scenario.schedule is None:
             message = "missing; `odonata schedule` runs a scenario with a [schedule], or a job log"
             raise scenario.error([Problem("schedule", message, "nothing", "a table")])
@@ -54,11 +56,15 @@ class ScheduleRun:
         self._table: ScheduleTable = scenario.schedule
         self._tables = self._table.variants
         self.names = list(self._tables)
-        self.log: JobLog = read_job_log(
-            scenario.directory / self._table.log,
-            **self._table.reading.model_dump(),
-            machine_nodes=self._table.nodes,
-        )
+        self._windows_file = windows_file
+        if self._table.log is None:
+            self.log = queue_log(scenario, self._machine_nodes())
+        else:
+            self.log = read_job_log(
+                scenario.directory / self._table.log,
+                **self._table.reading.model_dump(),
+                machine_nodes=self._table.nodes,
+            )
         self._networks = {
             name: None if table is None else self._read_network(table)
             for name, table in self._tables.items()
@@ -86,28 +92,29 @@ class ScheduleRun:
         }
         if table is None:
             return recorded_schedule(self.log, **counted)
-        weights = table.multifactor or MultifactorTable()
-        multifactor = Multifactor(**weights.model_dump(warnings=False))
-        return schedule(
+        written = table.as_written()
+        for resolved in ("compare", "network", "maintenance", "reservation", "reading"):
+            written.pop(resolved, None)
+        counts = (counted[key] for key in ("nodes", "share_processors", "whole_nodes"))
+        return schedule_table(
             self.log,
-            **counted,
-            name=name,
-            policy=table.policy,
-            order=multifactor if table.order == "multifactor" else table.order,
-            estimates=table.estimates,
-            running_estimates=table.running_estimates,
-            enforce_limits=table.limits,
-            every=table.every,
-            per_event=table.per_event,
-            eligible=table.eligible,
-            cut_larger=table.larger == "cut",
-            grap_groups=None if table.grap is None else table.grap.groups,
+            written,
+            capacity_of(self.log, *counts),
             grap_modes=None if table.grap is None else table.grap.modes,
-            mode_seed=self._scenario.seed,
+            seed=self._scenario.seed,
             network=self._networks[name],
             windows=self._windows,
+            name=name,
             progress=progress,
         )
+
+    def _machine_nodes(self) -> int:
+        """Nodes of the machine, which no log says."""
+        if self._table.nodes is not None:
+            return self._table.nodes
+        network = self._table.network
+        assert isinstance(network, (FlowNetwork, PacketNetwork))
+        return SharedLinks(machine=_machine(network, self._scenario)).nodes()
 
     def _read_network(self, table: ScheduleTable) -> Network | None:
         given = table.network
@@ -128,6 +135,9 @@ class ScheduleRun:
             "injection": given.injection,
             "placement": given.placement or SharedLinks.placement,
             "switch_delay": str(given.switch_delay),
+            "applications": self._scenario if self._scenario.job else None,
+            "is_queue": self._table.log is None,
+            "windows": self._windows_file,
         }
         if isinstance(given, FlowNetwork):
             return SharedLinks(**common)
@@ -144,7 +154,7 @@ class ScheduleRun:
         epoch = self.log.meta["epoch"]
         found = []
         for kind in ("maintenance", "reservation"):
-            windows: list[Maintenance] = getattr(self._table, kind)
+            windows: list[Maintenance | Reservation] = getattr(self._table, kind)
             for position, one in enumerate(windows):
                 try:
                     start, end = moment(one.start, first, epoch), moment(one.end, first, epoch)
@@ -155,7 +165,7 @@ class ScheduleRun:
         return found
 
 
-def _machine(network: SharedNetwork, scenario: Scenario) -> Scenario | Path:
+def _machine(network: FlowNetwork | PacketNetwork, scenario: Scenario) -> Scenario | Path:
     """The scenario whose network the jobs share."""
     return scenario if network.machine is None else scenario.directory / network.machine
 

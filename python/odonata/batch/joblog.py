@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +16,12 @@ from odonata import _engine
 from odonata.batch.engine import ask, to_json
 from odonata.bounded import read_parquet
 from odonata.columns import column_of, labelled, numbers_of
-from odonata.errors import JobLogError, OutputError
+from odonata.errors import JobLogError, OutputError, Problem
 from odonata.output import check_new_file, new_file, write_file, write_parquet
 from odonata.results.tables import with_units
+
+if TYPE_CHECKING:
+    from odonata.scenario import Scenario
 
 #: What became of a job, by the engine's code.
 STATUSES = (
@@ -248,16 +251,53 @@ def read_job_log(
     path = Path(path)
     if format == "parquet" or (format is None and _is_parquet(path)):
         return _read_parquet(path, machine_nodes, unit, processors_per_node)
-    spec = {
+    reading = {
         "format": format,
         "strict": strict,
         "unit": unit,
         "processors_per_node": processors_per_node,
-        "machine_nodes": machine_nodes,
         "columns": None if columns is None else list(columns),
         "separator": separator,
     }
+    spec = {"reading": reading, "machine_nodes": machine_nodes}
     return JobLog(ask(_engine.JobLog.read, str(path), to_json(spec)))
+
+
+def queue_log(scenario: Scenario, machine_nodes: int) -> JobLog:
+    """The log of the jobs of a scenario, each submitted once.
+
+    Its run times are those that the network of the schedule gives them.
+
+    Args:
+        scenario: With jobs that say how many nodes they have.
+        machine_nodes: Nodes of the machine.
+
+    Raises:
+        ScenarioError: If a job does not say it.
+    """
+    jobs = scenario.normalised()["jobs"]
+    problems = []
+    for position, job in enumerate(jobs):
+        if job["nodes"] is None and job["ranks"] is None:
+            allowed = "a number of nodes, by which the queue places it"
+            message = f"found nothing; allowed: {allowed}"
+            problems.append(Problem(f"job[{position}].nodes", message, "nothing", allowed))
+        elif job["nodes"] is None:
+            job["nodes"] = -(-job["ranks"] // job["ranks_per_node"])
+    if problems:
+        raise scenario.error(problems)
+    jobs.sort(key=lambda job: job.get("submit_s") or 0)
+    table = pa.table(
+        {
+            "id": [job["name"] for job in jobs],
+            "submit_s": [job.get("submit_s") or 0 for job in jobs],
+            "run_s": [1] * len(jobs),
+            "nodes": [job["nodes"] for job in jobs],
+            "requested_s": [job.get("requested_s") or -1 for job in jobs],
+        }
+    )
+    meta = {"machine_nodes": machine_nodes, "unit_because": "as its jobs say"}
+    return JobLog(_from_arrow(table, meta))
 
 
 def generate_job_log(

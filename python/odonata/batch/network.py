@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from odonata.batch.options import OptionError
+from odonata import names
+from odonata.batch.options import OptionError, read
 from odonata.bounded import csv_rows, read_text
 from odonata.errors import JobLogError
 from odonata.numbers import finite
@@ -32,8 +34,6 @@ COMMON_MIX = ("uniform=1,stencil=1,ring=1",)
 #: As a mix: the traffic of a job follows from its GRAP mode.
 BY_MODE = "by-mode"
 
-#: What stretches communication packet by packet.
-STRETCHES = ("throughput", "latency")
 
 #: Largest number of nodes that the engine counts.
 _MOST_NODES = 2**32 - 1
@@ -47,11 +47,15 @@ class Mix:
         shares: Traffics and their shares of the jobs, in any unit.
         first: Fewest nodes.
         last: Most nodes; ``None`` for no limit.
+        user: Jobs of this user only.
+        name: Jobs that the log calls by this name only.
     """
 
     shares: Mapping[str, float]
     first: int = 1
     last: int | None = None
+    user: str | None = None
+    name: str | None = None
 
     @classmethod
     def read(cls, text: str) -> Mix:
@@ -60,30 +64,16 @@ class Mix:
         Raises:
             JobLogError: If it is none.
         """
-        sizes, colon, names = text.rpartition(":")
-        first, last = "1", ""
-        if colon:
-            first, dots, last = sizes.partition("..")
-            last = last if dots else first
-        shares: dict[str, float] = {}
-        try:
-            for part in names.split(","):
-                name, equals, share = part.partition("=")
-                shares[name.strip()] = _share(share) if equals else 1.0
-            if not all(shares):
-                raise ValueError
-            return cls(shares, int(first or 1), int(last) if last.strip() else None)
-        except ValueError:
-            allowed = (
-                "NAME, or FROM..TO:NAME=SHARE,NAME=SHARE with sizes in nodes, such as "
-                "576..65536:adaptive=40%,custom=60%"
-            )
-            raise OptionError("mix", f'"{text}"', allowed) from None
+        one = read("mix", "mix", text)
+        last = None if one["to"] == _MOST_NODES else one["to"]
+        return cls(dict(one["shares"]), one["from"], last, one.get("user"), one.get("name"))
 
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form."""
         last = _MOST_NODES if self.last is None else self.last
-        return {"from": self.first, "to": last, "shares": list(self.shares.items())}
+        form = {"from": self.first, "to": last, "shares": list(self.shares.items())}
+        asked = {"user": self.user, "name": self.name}
+        return {**form, **{key: value for key, value in asked.items() if value is not None}}
 
 
 def mixes_for_engine(mixes: Sequence[Mix | str]) -> list[dict[str, Any]]:
@@ -180,16 +170,9 @@ def communication_share_for_engine(share: str | float | tuple[float, float]) -> 
     Raises:
         OptionError: If it is none.
     """
-    if share == "log":
-        return "log"
-    try:
-        if isinstance(share, str):
-            low, dots, high = share.partition("..")
-            share = (_share(low), _share(high)) if dots else _share(share)
-        return {"between": list(share)} if isinstance(share, tuple) else {"fixed": float(share)}
-    except ValueError:
-        allowed = "log, a share such as 30%, or two between which it is drawn such as 10%..50%"
-        raise OptionError("communication share", f'"{share}"', allowed) from None
+    if isinstance(share, str):
+        return read("mpi-share", "communication share", share)
+    return {"between": list(share)} if isinstance(share, tuple) else {"fixed": float(share)}
 
 
 def injection_for_engine(share: str | float) -> float:
@@ -198,10 +181,9 @@ def injection_for_engine(share: str | float) -> float:
     Raises:
         OptionError: If it is none.
     """
-    try:
-        return _share(share) if isinstance(share, str) else float(share)
-    except ValueError:
-        raise OptionError("injection", f'"{share}"', "a share such as 25%") from None
+    if isinstance(share, str):
+        return float(read("injection", "injection", share))
+    return float(share)
 
 
 @dataclass(frozen=True)
@@ -278,12 +260,55 @@ class SharedMachine(Network):
             ``even``, ``level-spread``, ``hybrid``, ``best-fit``.
         switch_delay: How long a job stands still at its beginning while circuits are set for it,
             if any changes.
+        applications: Scenario with the ``[[job]]``s whose names the mix may have; a job then does
+            what that one says, and its network sees its messages. By default the machine's.
+        is_queue: The jobs of `applications` are the log, in its order.
+        windows: File that keeps what windows of applications came to, so that a schedule that was
+            interrupted goes on from there.
     """
 
     machine: Scenario | str | os.PathLike[str] | None = None
     injection: float | str = "25%"
     placement: str = "contiguous"
     switch_delay: str = "100 ms"
+    applications: Scenario | None = None
+    is_queue: bool = False
+    windows: str | os.PathLike[str] | None = None
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form, with the applications that the mix names.
+
+        Raises:
+            JobLogError: If a parameter makes no sense.
+        """
+        form = super().for_engine()
+        scenario = (self.applications or self.scenario()).normalised()
+        jobs = scenario["jobs"]
+        if self.is_queue:
+            jobs = sorted(jobs, key=lambda job: job.get("submit_s") or 0)
+        names = {job["name"] for job in jobs}
+        drawn = {name for one in form["mix"] or () for name, _ in one["shares"]}
+        if self.is_queue or names & drawn:
+            form["applications"] = {
+                "jobs": jobs,
+                "simulation": scenario["simulation"],
+                "mpi": scenario["mpi"],
+                "seed": self.seed,
+                "queue": self.is_queue,
+                "keep": None if self.windows is None else os.fspath(self.windows),
+            }
+        elif self.windows is not None:
+            raise JobLogError(
+                "windows: found a file; allowed: nothing, as no job has an application"
+            )
+        return form
+
+    def nodes(self) -> int:
+        """Nodes of the machine."""
+        from odonata import _engine
+
+        form = {**self.scenario().normalised(), "jobs": []}
+        return len(_engine.topology(json.dumps(form))["node_router"])
 
     def scenario(self) -> Scenario:
         """The scenario of the machine.
@@ -365,8 +390,8 @@ class SharedPackets(SharedMachine):
         """The level and its parameters in the engine's form."""
         from odonata.units import Duration, Size, UnitError
 
-        if self.stretch not in STRETCHES:
-            raise OptionError("stretch", f'"{self.stretch}"', ", ".join(STRETCHES))
+        if self.stretch not in names.STRETCH:
+            raise OptionError("stretch", f'"{self.stretch}"', ", ".join(names.STRETCH))
         numbers: dict[str, int] = {}
         for key, unit, text in (
             ("warmup_ps", Duration, self.warmup),

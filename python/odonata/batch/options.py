@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from odonata import names
+from odonata import _engine
 from odonata.errors import JobLogError
-from odonata.plug_ins import is_known, known
+from odonata.plug_ins import known
 from odonata.units import Span, UnitError
 
 
@@ -42,6 +42,24 @@ def seconds(what: str, value: str | int) -> int:
         raise JobLogError(f"{what}: {error}") from None
 
 
+def span_text(value: str | int) -> str:
+    """A duration, or a number of seconds, as `[schedule]` has it."""
+    return str(value) if isinstance(value, (str, Span)) else f"{value} s"
+
+
+def read(grammar: str, what: str, text: str) -> Any:
+    """What a text of one of the engine's grammars says.
+
+    Raises:
+        OptionError: If it says nothing; ``what`` is the option's name.
+    """
+    try:
+        return json.loads(_engine.written(grammar, text, known("order")))
+    except ValueError as error:
+        found, allowed = error.args
+        raise OptionError(what, found, allowed) from None
+
+
 @dataclass(frozen=True)
 class Multifactor:
     """Slurm's multifactor priority: weights and times.
@@ -62,17 +80,10 @@ class Multifactor:
     half_life: str | int = "7 d"
     favour_small: bool = False
 
-    def for_engine(self) -> dict[str, Any]:
-        """In the engine's form."""
-        return {
-            "kind": "multifactor",
-            "age": self.age,
-            "size": self.size,
-            "fair_share": self.fair_share,
-            "max_age_s": seconds("max_age", self.max_age),
-            "half_life_s": seconds("half_life", self.half_life),
-            "favour_small": self.favour_small,
-        }
+    def as_written(self) -> dict[str, Any]:
+        """As the table `[schedule.multifactor]`."""
+        times = {key: span_text(getattr(self, key)) for key in ("max_age", "half_life")}
+        return {**asdict(self), **times}
 
 
 @dataclass(frozen=True)
@@ -104,25 +115,6 @@ class Window:
         }
 
 
-def date_or_span(text: str) -> datetime | Span:
-    """A point in a log's time: a date, or a duration after the first submission.
-
-    Raises:
-        OptionError: If it is neither.
-    """
-    try:
-        return datetime.fromisoformat(text.strip())
-    except ValueError:
-        try:
-            return Span(text)
-        except UnitError:
-            allowed = (
-                "a date such as 2022-03-01T08:00 (UTC), or a duration after the first submission "
-                'such as "12 h"'
-            )
-            raise OptionError("time", f'"{text}"', allowed) from None
-
-
 def moment(text: str, first: int, epoch: int | None) -> int:
     """A point in a log's time.
 
@@ -134,17 +126,15 @@ def moment(text: str, first: int, epoch: int | None) -> int:
     Raises:
         JobLogError: If it is neither, or a date and the log has none.
     """
-    date = date_or_span(text)
-    if isinstance(date, Span):
-        return first + int(date)
+    point = read("time", "time", text)
+    if "after" in point:
+        return first + int(point["after"])
     if epoch is None:
         raise JobLogError(
             f'found the date "{text}", but the log does not say when its second 0 is; give a '
             "duration after the first submission, such as 12 h"
         )
-    if date.tzinfo is None:
-        date = date.replace(tzinfo=timezone.utc)
-    return int(date.timestamp()) - epoch
+    return int(point["date"]) - epoch
 
 
 def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
@@ -179,72 +169,6 @@ def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
         allowed = "START..END,NODES: users have a meaning with --reservation only"
         raise OptionError(name, f'"{text}"', allowed)
     return {**keys, "users": users} if users else keys
-
-
-def policy_for_engine(policy: str) -> Any:
-    """A policy's name in the engine's form.
-
-    Raises:
-        OptionError: If there is no such policy.
-    """
-    if policy in names.POLICY:
-        return policy
-    kind, colon, depth = policy.partition(":")
-    if kind == "depth" and colon and depth.isdigit():
-        return {"depth": int(depth)}
-    allowed = ", ".join((*names.POLICY, "depth:N (reservations for the first N)"))
-    raise OptionError("policy", f'"{policy}"', allowed)
-
-
-def check_order(order: str) -> None:
-    """Checks that there is an order of a name.
-
-    Raises:
-        OptionError: If there is none.
-    """
-    if order not in names.ORDER and not is_known("order", order):
-        allowed = ", ".join((*names.ORDER, *known("order")))
-        raise OptionError("order", f'"{order}"', allowed)
-
-
-def order_for_engine(order: str | Multifactor) -> dict[str, Any]:
-    """An order of ours in the engine's form.
-
-    Raises:
-        OptionError: If there is no such order.
-    """
-    if isinstance(order, Multifactor):
-        return order.for_engine()
-    check_order(order)
-    return Multifactor().for_engine() if order == "multifactor" else {"kind": order}
-
-
-def estimate_for_engine(what: str, estimate: str | float) -> Any:
-    """``requested``, ``perfect``, or a multiple of the run time, in the engine's form.
-
-    Raises:
-        OptionError: If it is none of them.
-    """
-    if estimate in ("requested", "perfect"):
-        return estimate
-    try:
-        return {"factor": float(estimate)}
-    except ValueError:
-        allowed = "requested, perfect, or a multiple of the run time such as 2"
-        raise OptionError(what, f'"{estimate}"', allowed) from None
-
-
-def passes_for_engine(every: str | int | None, per_event: bool) -> Any:
-    """When the scheduler works, in the engine's form.
-
-    Raises:
-        JobLogError: If the interval is none, or both are given.
-    """
-    if every is not None and per_event:
-        raise JobLogError("every, per_event: the scheduler works at intervals or after every event")
-    if every is not None:
-        return {"every-s": seconds("every", every)}
-    return "event" if per_event else "instant"
 
 
 def windows_for_engine(windows: Sequence[Window]) -> list[dict[str, Any]]:

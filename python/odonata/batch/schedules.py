@@ -14,21 +14,13 @@ import pyarrow.compute as pc
 
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
-from odonata.batch.options import (
-    Multifactor,
-    Window,
-    estimate_for_engine,
-    order_for_engine,
-    passes_for_engine,
-    policy_for_engine,
-    seconds,
-    windows_for_engine,
-)
+from odonata.batch.options import Multifactor, Window, span_text, windows_for_engine
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plug_ins import find, is_known
-from odonata.plug_ins.calls import OrderCall, priorities
+from odonata.plug_ins.calls import OrderCall
+from odonata.plug_ins.calls import priorities as priorities_of
 from odonata.results.stored import Every, Maybe, OrNull, check_texts, read_keys, read_table, refusal
 from odonata.results.tables import with_units
 from odonata.table_schema import LABEL
@@ -212,6 +204,7 @@ def schedule(
     interval: str | int = "1 min",
     name: str | None = None,
     progress: Callable[[int, int], object] | bool | None = None,
+    **keys: Any,
 ) -> Schedule:
     """Simulates when the jobs of a log start.
 
@@ -248,6 +241,7 @@ def schedule(
         name: Name of the schedule; by default formed from policy, order and GRAP.
         progress: Is called with the number of jobs that have ended and the number of all jobs.
             ``True`` shows a bar in the terminal or notebook.
+        keys: Other keys of `[schedule]`, by their names in a scenario file.
 
     Raises:
         JobLogError: If the log cannot be read, or an option makes no sense.
@@ -255,48 +249,91 @@ def schedule(
     """
     if not isinstance(log, JobLog):
         log = read_job_log(log)
-    capacity = _capacity(log, nodes, share_processors, whole_nodes)
-    machine_nodes = capacity["nodes"]
-    spec: dict[str, Any] = {
-        **capacity,
-        "policy": policy_for_engine(policy),
-        "order": _order(log, order, machine_nodes, mode_seed),
-        "waiting_estimate": estimate_for_engine("estimates", estimates),
-        "running_estimate": estimate_for_engine(
-            "running_estimates", estimates if running_estimates is None else running_estimates
-        ),
-        "enforce_limits": enforce_limits,
-        "passes": passes_for_engine(every, per_event),
-        "eligible": eligible,
-        "cut_larger": cut_larger,
-        "grap": None if grap_groups is None else {"groups": grap_groups},
-        "modes": _modes(machine_nodes, grap_groups, grap_modes, mode_seed, network),
-        "network": None if network is None else network.for_engine(),
-        "windows": windows_for_engine(windows),
-        "tau_s": seconds("tau", tau),
-        "interval_s": seconds("interval", interval),
-    }
     order_name = order if isinstance(order, str) else "multifactor"
+    given = {
+        "policy": policy,
+        "order": order_name,
+        "multifactor": order.as_written() if isinstance(order, Multifactor) else None,
+        "estimates": estimates,
+        "running_estimates": running_estimates,
+        "limits": enforce_limits,
+        "every": None if every is None else span_text(every),
+        "per_event": per_event,
+        "eligible": eligible,
+        "larger": "cut" if cut_larger else "refuse",
+        "tau": span_text(tau),
+        "interval": span_text(interval),
+        "grap": None if grap_groups is None else {"groups": grap_groups},
+        **keys,
+    }
     default = policy if order_name == "fcfs" else f"{policy}/{order_name}"
     default += "" if grap_groups is None else "+grap"
+    return schedule_table(
+        log,
+        given,
+        capacity_of(log, nodes, share_processors, whole_nodes),
+        grap_modes=grap_modes,
+        seed=mode_seed,
+        network=network,
+        windows=windows,
+        name=name or default,
+        progress=progress,
+    )
+
+
+def schedule_table(
+    log: JobLog,
+    table: Mapping[str, Any],
+    capacity: Mapping[str, Any],
+    *,
+    grap_modes: Sequence[Mix | str] | None,
+    seed: int,
+    network: Network | None,
+    windows: Sequence[Window],
+    name: str,
+    progress: Callable[[int, int], object] | bool | None,
+) -> Schedule:
+    """Simulates when the jobs of a log start, as a table `[schedule]` says.
+
+    Args:
+        log: The log.
+        table: The table as people write it; what is None is not there.
+        capacity: What the machine has: nodes, or processors of how many nodes.
+        grap_modes: The modes of large jobs under GRAP.
+        seed: The seed of what is drawn.
+        network: The network that the jobs share.
+        windows: Maintenance and reservations, in the log's time.
+        name: The name of the schedule.
+        progress: As for :func:`schedule`.
+
+    Raises:
+        JobLogError: If a key has no such value.
+        KeyboardInterrupt: If it was interrupted.
+    """
     from odonata.progress import JobsBar, following
 
+    given = {key: value for key, value in table.items() if value is not None}
+    order, groups = given.get("order", "fcfs"), (given.get("grap") or {}).get("groups")
+    priorities: list[float] | None = None
+    if is_known("order", order):
+        call = OrderCall(log.jobs, capacity["nodes"], np.random.default_rng(seed))
+        priorities = priorities_of(find("order", order), call)
+    spec: dict[str, Any] = {
+        **capacity,
+        "schedule": {"log": "", **given},
+        "modes": _modes(capacity["nodes"], groups, grap_modes, seed, network),
+        "network": None if network is None else network.for_engine(),
+        "windows": windows_for_engine(windows),
+    }
+    for_engine = dict(spec)
+    if priorities is not None:
+        for_engine |= {"priorities": priorities, "schedule": {**spec["schedule"], "order": "fcfs"}}
+        spec["order"] = {"kind": order, "source": find("order", order).source}
     with following(
         progress, lambda console: JobsBar(console, "Scheduling"), "Scheduling"
     ) as report:
-        raw = ask(log.engine.schedule, to_json(spec), report)
-    if isinstance(order, str) and is_known("order", order):
-        spec["order"] = {"kind": order, "source": find("order", order).source}
-    return Schedule(name or default, spec["nodes"], spec, raw)
-
-
-def _order(log: JobLog, order: str | Multifactor, nodes: int, seed: int) -> dict[str, Any]:
-    """An order in the engine's form; of a plug-in the priorities that it gives."""
-    if not isinstance(order, str) or not is_known("order", order):
-        return order_for_engine(order)
-    plug_in = find("order", order)
-    call = OrderCall(log.jobs, nodes, np.random.default_rng(seed))
-    return {"kind": "listed", "priorities": priorities(plug_in, call)}
+        raw = ask(log.engine.schedule, to_json(for_engine), report)
+    return Schedule(name, capacity["nodes"], spec, raw)
 
 
 def _modes(
@@ -346,20 +383,8 @@ def recorded_schedule(
     Raises:
         JobLogError: If the log records no starts.
     """
-    spec: dict[str, Any] = {
-        **_capacity(log, nodes, share_processors, whole_nodes),
-        "policy": "fcfs",
-        "order": {"kind": "fcfs"},
-        "waiting_estimate": "requested",
-        "running_estimate": "requested",
-        "enforce_limits": True,
-        "passes": "instant",
-        "eligible": False,
-        "cut_larger": False,
-        "windows": [],
-        "tau_s": seconds("tau", tau),
-        "interval_s": seconds("interval", interval),
-    }
+    table = {"log": "", "tau": span_text(tau), "interval": span_text(interval)}
+    spec = {**capacity_of(log, nodes, share_processors, whole_nodes), "schedule": table}
     raw = ask(log.engine.recorded, to_json(spec))
     return Schedule("recorded", spec["nodes"], {}, raw)
 
@@ -527,7 +552,7 @@ def _named(table: pa.Table, name: str, schedules: Sequence[Schedule]) -> pa.Tabl
     return table.add_column(0, "schedule", column)
 
 
-def _capacity(
+def capacity_of(
     log: JobLog, nodes: int | None, share: int | None, whole_nodes: bool
 ) -> dict[str, Any]:
     """What the machine has, and what is counted: nodes or processors."""

@@ -70,6 +70,13 @@ def _key_options(command: Command) -> Command:
 @scenario_argument
 @_key_options
 @out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
+@click.option(
+    "--windows",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="With applications on a network: keep what the network came to in this file, so that the "
+    "same schedule goes on from there if it is interrupted.",
+)
 @json_option
 @quiet_options
 @debug_option
@@ -77,6 +84,7 @@ def schedule(
     scenario: Path,
     changes: tuple[str, ...],
     out: Path | None,
+    windows: Path | None,
     as_json: bool,
     no_plots: bool,
     quiet: bool,
@@ -97,8 +105,9 @@ def schedule(
     what = _scenario(scenario, given_options(_OPTIONS, values), changes)
     console = progress_terminal()
     assert what.schedule is not None
-    with console.status(f"Reading {Path(what.schedule.log).name}"):
-        run = ScheduleRun(what)
+    log = what.schedule.log
+    with console.status(f"Reading {Path(log or scenario).name}"):
+        run = ScheduleRun(what, windows)
     with claim(out, scenario.stem) as held:
         directory = held.directory
         schedules = []
@@ -108,7 +117,7 @@ def schedule(
         save_schedules(
             schedules,
             directory,
-            source={"file": what.schedule.log, "report": run.log.report, **run.log.meta},
+            source={"file": log or scenario.name, "report": run.log.report, **run.log.meta},
             scenario=what,
             plots=not no_plots,
             claim=held,

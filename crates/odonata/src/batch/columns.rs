@@ -292,15 +292,18 @@ pub(super) fn add_communication(table: &mut Table, planned: &Planned) {
     if planned.jobs.is_empty() {
         return;
     }
-    let shares = planned.jobs.iter().map(|job| job.share);
+    let shares: Vec<f64> = planned.jobs.iter().map(|job| job.share).collect();
     let traffics = planned.jobs.iter().map(|job| {
         let number = job.traffic.map(|traffic| traffic as usize);
         number.map_or(String::new(), |number| planned.traffics[number].clone())
     });
-    let share = Column::F64(shares.collect());
-    table
-        .columns
-        .push(("communication_share".to_owned(), share));
+    // An application computes and communicates as it does.
+    if !shares.iter().all(|share| share.is_nan()) {
+        let share = Column::F64(shares);
+        table
+            .columns
+            .push(("communication_share".to_owned(), share));
+    }
     let traffic = Column::Text(traffics.collect());
     table.columns.push(("traffic".to_owned(), traffic));
 }

@@ -28,12 +28,14 @@ pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
 pub use report::{log_meta, report_json};
 pub use slurm::{SlurmSpec, schedule_as_slurm};
-pub use spec::{GenerateSpec, OrderSpec, PolicySpec, ReadSpec, ScaleSpec, ScheduleSpec};
+pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
 
 pub use crate::coupling::{
-    JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec,
-    SpeedUpSpec, Stretch,
+    ApplicationsSpec, JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec,
+    ShareSpec, SpeedUpSpec, Stretch,
 };
+
+use spec::Resolved;
 
 use crate::coupling::Planned;
 use crate::error::{Error, SpecError, refused};
@@ -106,25 +108,31 @@ pub fn schedule_jobs(
         return Err(Error::Spec(SpecError::value("order", found, allowed)));
     }
     let capacity = capacity(spec, options.share)?;
-    if spec.network.as_ref().is_some_and(NetworkSpec::shares_links) && options.share != Share::Nodes
-    {
+    let given = &spec.resolved;
+    let shares_links = given
+        .network
+        .as_ref()
+        .is_some_and(NetworkSpec::shares_links);
+    if shares_links && options.share != Share::Nodes {
         return Err(refused(
             "jobs that share nodes have no places in a network; schedule whole nodes \
              (--whole-nodes), or without network, or with speed-ups from a table",
         ));
     }
-    let modes = match &spec.modes {
+    let modes = match &given.modes {
         None => vec![],
         Some(modes) => modes::modes(log, modes)?,
     };
-    if let Some(grap) = spec.grap {
-        check_groups(spec, grap.groups)?;
+    let grap = spec.groups();
+    if let Some(groups) = grap {
+        check_groups(spec, groups)?;
     }
-    let grap = spec.grap.map(|grap| grap.groups);
-    let mut planned = match &spec.network {
+    let mut planned = match &given.network {
         None => Planned::none(),
-        Some(network) => Planned::new(log, spec.nodes, grap, &modes, network)?,
+        Some(network) => Planned::new(log, given.nodes, grap, &modes, network)?,
     };
+    let own = planned.log.take();
+    let log = own.as_ref().unwrap_or(log);
     let network = &mut *planned.network;
     let started = cpu_time::ThreadTime::now();
     let schedule = match grap {
@@ -170,11 +178,13 @@ pub fn schedule_jobs(
 /// What the machine of a schedule has: nodes, or processors where they are shared.
 fn capacity(spec: &ScheduleSpec, share: Share) -> Result<u32, Error> {
     let Share::Processors(per_node) = share else {
-        return Ok(spec.nodes);
+        return Ok(spec.resolved.nodes);
     };
-    let counted = spec.processors.or_else(|| spec.nodes.checked_mul(per_node));
+    let Resolved {
+        nodes, processors, ..
+    } = spec.resolved;
+    let counted = processors.or_else(|| nodes.checked_mul(per_node));
     counted.ok_or_else(|| {
-        let nodes = spec.nodes;
         refused(format!(
             "{nodes} nodes of {per_node} processors are too many"
         ))
@@ -183,15 +193,16 @@ fn capacity(spec: &ScheduleSpec, share: Share) -> Result<u32, Error> {
 
 /// Whether GRAP can place on this many groups.
 fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
-    if !(1..=spec.nodes).contains(&groups) {
-        let allowed = format!("1 to {}, the machine's nodes", spec.nodes);
+    let nodes = spec.resolved.nodes;
+    if !(1..=nodes).contains(&groups) {
+        let allowed = format!("1 to {nodes}, the machine's nodes");
         return Err(Error::Spec(SpecError::value(
             "grap.groups",
             groups,
             allowed,
         )));
     }
-    if spec.share_processors.is_some() {
+    if spec.resolved.share_processors.is_some() {
         return Err(refused(
             "GRAP gives whole nodes to jobs; it cannot share them. A log of processors is rounded \
              up to nodes with --whole-nodes",
@@ -218,9 +229,9 @@ pub fn recorded_schedule(log: &JobLog, spec: &ScheduleSpec) -> Result<Scheduled,
 
 fn report_schedule(log: &JobLog, schedule: &Schedule, spec: &ScheduleSpec) -> Scheduled {
     let classes = size_classes(schedule.machine);
-    let summary = summarise(schedule, Seconds(spec.tau_s), &classes);
-    let full = occupancy(schedule, Seconds(spec.interval_s));
-    let unit = match spec.share_processors {
+    let summary = summarise(schedule, Seconds(spec.schedule.tau_s), &classes);
+    let full = occupancy(schedule, Seconds(spec.schedule.interval_s));
+    let unit = match spec.resolved.share_processors {
         None => Unit::Nodes,
         Some(_) => Unit::Processors,
     };

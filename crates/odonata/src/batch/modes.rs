@@ -76,7 +76,7 @@ pub(super) fn modes(log: &JobLog, spec: &ModesSpec) -> Result<Vec<Option<GrapMod
         if job.nodes <= spec.group {
             return None;
         }
-        let drawn = table.draw(job.nodes, key.unit(index as u64, MODE));
+        let drawn = table.draw(log, index, key.unit(index as u64, MODE));
         Some(drawn.map_or(GrapModeName::Adaptive, |number| known[number as usize]))
     };
     Ok(log.jobs.iter().enumerate().map(mode).collect())
@@ -105,6 +105,8 @@ mod tests {
             mix: vec![MixSpec {
                 from,
                 to,
+                user: None,
+                name: None,
                 shares: shares.collect(),
             }],
             seed: 1,

@@ -113,6 +113,16 @@ impl JobCircuits {
         self.steering.circuits()
     }
 
+    /// Both ends of every circuit that is set, as numbers.
+    pub(super) fn ends(&self) -> impl Iterator<Item = u64> + '_ {
+        let circuits = self.current();
+        let links = u64::from(circuits.switches().links());
+        let number = move |port: SwitchPort| u64::from(port.group.0) * links + u64::from(port.link);
+        circuits
+            .iter()
+            .flat_map(move |one| [one.from, one.to].map(number))
+    }
+
     /// Takes the links back from a job.
     pub(super) fn release(&mut self, job: u32) {
         self.steering.release(JobId(job));

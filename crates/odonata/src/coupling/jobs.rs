@@ -2,7 +2,7 @@
 //! by (seed, number of the job), so that no draw depends on another job.
 
 use odonata_scheduler::batch::size_classes;
-use odonata_scheduler::log::JobLog;
+use odonata_scheduler::log::{JobLog, Label};
 use odonata_units::random::{Purpose, StreamKey};
 
 use super::spec::{MixSpec, NetworkSpec, ShareSpec, wrong};
@@ -67,11 +67,19 @@ impl<'a> MixTable<'a> {
         Ok(Self { classes, names })
     }
 
-    /// What a job of this many nodes has, by place in `names`, where `drawn` is uniform
-    /// in 0..1; nothing if it is in no class.
-    pub(crate) fn draw(&self, nodes: u32, drawn: f64) -> Option<u32> {
+    /// What a job of a log has, by place in `names`, where `drawn` is uniform in 0..1;
+    /// nothing if it is in no class.
+    pub(crate) fn draw(&self, log: &JobLog, job: usize, drawn: f64) -> Option<u32> {
+        let job = &log.jobs[job];
+        let is_called = |asked: &Option<String>, label: Label| {
+            (asked.as_deref()).is_none_or(|asked| log.names.text(label) == Some(asked))
+        };
         let mut classes = self.classes.iter();
-        let class = classes.find(|class| (class.from..=class.to).contains(&nodes))?;
+        let class = classes.find(|class| {
+            (class.from..=class.to).contains(&job.nodes)
+                && is_called(&class.user, job.user)
+                && is_called(&class.name, job.application)
+        })?;
         let total: f64 = class.shares.iter().map(|(_, share)| share).sum();
         let mut left = drawn * total;
         let found = class.shares.iter().find(|(_, share)| {
@@ -115,9 +123,32 @@ pub(super) fn communications(
         .enumerate()
         .map(|(index, share)| Communication {
             share,
-            traffic: table.draw(log.jobs[index].nodes, key.unit(index as u64, TRAFFIC)),
+            traffic: table.draw(log, index, key.unit(index as u64, TRAFFIC)),
         });
     Ok((jobs.collect(), table.names))
+}
+
+/// Draws the application of every job, by place among those with these names; none for a job
+/// that is in no class.
+///
+/// # Errors
+/// If the mix has a name that no application has.
+pub(super) fn applications(
+    log: &JobLog,
+    mix: &[MixSpec],
+    names: &[&str],
+    seed: u64,
+) -> Result<Vec<Option<u32>>, Error> {
+    let key = StreamKey::new(seed, Purpose::Destination);
+    let table = MixTable::new("network.mix", mix)?;
+    let place = |name: &String| {
+        let place = names.iter().position(|known| known == name);
+        place.ok_or_else(|| wrong("mix", format!("\"{name}\""), names.join(", ")))
+    };
+    let places: Vec<usize> = table.names.iter().map(place).collect::<Result<_, _>>()?;
+    let draw = |job: usize| table.draw(log, job, key.unit(job as u64, TRAFFIC));
+    let drawn = (0..log.jobs.len()).map(|job| draw(job).map(|name| places[name as usize] as u32));
+    Ok(drawn.collect())
 }
 
 /// Every job's share of communication.
@@ -199,10 +230,13 @@ mod tests {
             mix: Some(vec![MixSpec {
                 from: 2,
                 to: 1000,
+                user: None,
+                name: None,
                 shares: shares.collect(),
             }]),
             seed: 1,
             level: LevelSpec::Table { speed_ups: vec![] },
+            applications: None,
         }
     }
 

@@ -210,6 +210,21 @@ impl NodesOfJobs {
         self.group
     }
 
+    /// The nodes that a job of a size would get while nothing runs, if there are as many.
+    pub(super) fn idle_nodes(&self, nodes: u32) -> Option<Vec<NodeId>> {
+        let request = Request {
+            groups: None,
+            nodes,
+            policy: self.policy.clone(),
+        };
+        place(&request, &self.state, &mut self.key.stream(u64::MAX)).ok()
+    }
+
+    /// Nodes that jobs may have in all, while nothing runs.
+    pub(super) fn most(&self) -> u32 {
+        self.state.free()
+    }
+
     /// The nodes of a running job.
     pub(super) fn of(&self, job: u32) -> &[NodeId] {
         self.running.get(&job).map_or(&[], Vec::as_slice)

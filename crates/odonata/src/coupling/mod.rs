@@ -1,6 +1,7 @@
 //! Scheduler and network coupled: what slows the jobs of a schedule down or makes them
 //! faster. Networks behind the scheduler's trait, and what jobs do on them.
 
+mod applications;
 mod circuits;
 mod fallible;
 mod flow;
@@ -19,7 +20,9 @@ use odonata_placement::grap::GrapModeName;
 use odonata_scheduler::batch::AsLogged;
 use odonata_scheduler::log::JobLog;
 
-use crate::error::Error;
+use crate::error::{Error, SpecError};
+use crate::spec::{Engine, Load};
+use applications::ApplicationNetwork;
 use fallible::FirstFailure;
 use flow::FlowNetwork;
 pub use in_use::JobsOnNetwork;
@@ -30,7 +33,8 @@ use machine::{SharedMachine, checked_injection};
 use packet::PacketNetwork;
 use spec::wrong;
 pub use spec::{
-    LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec, SpeedUpSpec, Stretch,
+    ApplicationsSpec, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec, ShareSpec,
+    SpeedUpSpec, Stretch,
 };
 use table::Table;
 pub(crate) use traffic::Traffic;
@@ -40,8 +44,10 @@ use traffic::{named_traffics, of_mode};
 pub(crate) struct Planned {
     pub network: Box<dyn Level>,
     pub jobs: Vec<Communication>,
-    /// Names of traffics.
+    /// Names of traffics, or of applications.
     pub traffics: Vec<String>,
+    /// The log, where its run times follow from applications.
+    pub log: Option<JobLog>,
 }
 
 impl Planned {
@@ -51,6 +57,7 @@ impl Planned {
             network: Box::new(AsLogged),
             jobs: Vec::new(),
             traffics: Vec::new(),
+            log: None,
         }
     }
 
@@ -63,6 +70,9 @@ impl Planned {
         modes: &[Option<GrapModeName>],
         spec: &NetworkSpec,
     ) -> Result<Self, Error> {
+        if let Some(applications) = &spec.applications {
+            return Self::with_applications(log, nodes, grap, spec, applications);
+        }
         if spec.mix.is_none() && modes.is_empty() && !log.jobs.is_empty() {
             let allowed = "traffics, as no modes are drawn that they could follow from";
             return Err(wrong("mix", "\"by-mode\"", allowed));
@@ -98,6 +108,56 @@ impl Planned {
             network,
             jobs,
             traffics,
+            log: None,
+        })
+    }
+
+    /// The same where jobs do what jobs of a scenario do.
+    fn with_applications(
+        log: &JobLog,
+        nodes: u32,
+        grap: Option<u32>,
+        spec: &NetworkSpec,
+        applications: &ApplicationsSpec,
+    ) -> Result<Self, Error> {
+        let names: Vec<&str> = applications
+            .jobs
+            .iter()
+            .map(|job| job.name.as_str())
+            .collect();
+        for job in &applications.jobs {
+            if matches!(job.load, Load::Traffic(_)) {
+                let key = format!("job \"{}\".traffic", job.name);
+                let allowed = "a motif, which ends, where jobs come and go";
+                return Err(Error::Spec(SpecError::value(key, "traffic", allowed)));
+            }
+        }
+        let of_job: Vec<Option<u32>> = match (&spec.mix, applications.queue) {
+            (_, true) => (0..log.jobs.len()).map(|job| Some(job as u32)).collect(),
+            (Some(mix), false) => jobs::applications(log, mix, &names, spec.seed)?,
+            (None, false) => return Err(wrong("mix", "\"by-mode\"", names.join(", "))),
+        };
+        let (machine, engine, window) = match &spec.level {
+            LevelSpec::Flow(machine) => (&**machine, Engine::Flow, 0),
+            LevelSpec::Packet(packet) => (&packet.machine, Engine::Packet, packet.window_ps),
+            LevelSpec::Table { .. } => {
+                let allowed = "flow or packet, whose links applications share";
+                return Err(wrong("level", "\"table\"", allowed));
+            }
+        };
+        let shared = SharedMachine::new(Some(nodes), grap, spec.seed, machine)?;
+        let drawn = of_job.iter().map(|&application| Communication {
+            share: f64::NAN,
+            traffic: application,
+        });
+        let (jobs, mut log) = (drawn.collect(), log.clone());
+        let network =
+            ApplicationNetwork::new(shared, &mut log, of_job, engine, window, applications)?;
+        Ok(Self {
+            network: Box::new(FirstFailure::of(network)),
+            jobs,
+            traffics: names.iter().map(|name| (*name).to_owned()).collect(),
+            log: Some(log),
         })
     }
 }
@@ -121,11 +181,10 @@ mod tests {
         (machine.circuits, machine.steering) = (CircuitSource::Jobs, steering);
         let machine = Network::new(Family::ReconfigurableDragonfly(machine));
         let spec = json!({
-            "nodes": 48, "policy": "easy", "order": {"kind": "fcfs"},
-            "waiting_estimate": "perfect", "running_estimate": "perfect",
-            "enforce_limits": false, "passes": "instant", "eligible": false,
-            "cut_larger": false, "share_processors": null, "windows": [],
-            "tau_s": 10, "interval_s": 60, "grap": {"groups": 6},
+            "nodes": 48,
+            "schedule": {
+                "log": "", "estimates": "perfect", "limits": false, "grap": {"groups": 6},
+            },
             "modes": {"seed": 1, "group": 8, "mix": [
                 {"from": 1, "to": 100, "shares": [["adaptive", 1.0], [modes, 1.0]]}
             ]},

@@ -166,13 +166,7 @@ impl PacketNetwork {
             key.extend(nodes.iter().map(|node| u64::from(node.0)));
         }
         if let Some((circuits, _)) = &self.circuits {
-            let circuits = circuits.current();
-            let links = u64::from(circuits.switches().links());
-            let number = |port: odonata_network::topology::SwitchPort| {
-                u64::from(port.group.0) * links + u64::from(port.link)
-            };
-            let ends = circuits.iter().map(|one| [one.from, one.to].map(number));
-            key.extend(ends.flatten());
+            key.extend(circuits.ends());
         }
         if let Some(seen) = self.known.get(&key) {
             self.engine.reused += 1;

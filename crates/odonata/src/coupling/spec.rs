@@ -1,9 +1,12 @@
 //! What is said of the network of a schedule, and of what jobs do on it.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 use crate::error::{Error, SpecError, refused};
 use crate::spec;
+pub use crate::spec::Stretch;
 
 /// The network of a schedule, and what jobs do on it.
 #[derive(Clone, Debug, Deserialize)]
@@ -18,6 +21,29 @@ pub struct NetworkSpec {
     pub seed: u64,
     /// What it does with them.
     pub level: LevelSpec,
+    /// The applications whose names the mix has; without any it has those of traffics.
+    #[serde(default)]
+    pub applications: Option<Box<ApplicationsSpec>>,
+}
+
+/// What jobs of a scenario do in a schedule.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplicationsSpec {
+    /// The `[[job]]`s.
+    pub jobs: Vec<spec::Job>,
+    /// How finely their messages are simulated.
+    pub simulation: spec::Simulation,
+    /// How their ranks send and receive.
+    pub mpi: spec::Mpi,
+    /// Seed of what they draw.
+    pub seed: u64,
+    /// Whether they are the log themselves, each one of its jobs.
+    #[serde(default)]
+    pub queue: bool,
+    /// File that keeps windows, so that a schedule that was interrupted goes on from there.
+    #[serde(default)]
+    pub keep: Option<PathBuf>,
 }
 
 impl NetworkSpec {
@@ -82,16 +108,6 @@ pub struct PacketSpec {
     pub stretch: Stretch,
 }
 
-/// What of a job's messages stretches its communication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Stretch {
-    /// How many arrive.
-    Throughput,
-    /// How long they take as well.
-    Latency,
-}
-
 /// How much of their run time jobs communicate.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -113,6 +129,12 @@ pub struct MixSpec {
     pub from: u32,
     /// Most nodes.
     pub to: u32,
+    /// Jobs of this user only.
+    #[serde(default)]
+    pub user: Option<String>,
+    /// Jobs that the log calls by this name only.
+    #[serde(default)]
+    pub name: Option<String>,
     /// Traffics and their shares of the jobs, in any unit.
     pub shares: Vec<(String, f64)>,
 }

@@ -2,6 +2,7 @@
 
 use super::family::FamilyDeclaration;
 use super::kinds::{self, Kinds, job_tables};
+use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, Family, HostRange, HostTime, Link, Machine, ManyRanks, Mpi,
@@ -39,6 +40,14 @@ pub fn tables() -> Vec<TableDeclaration> {
     tables
 }
 
+/// The tables of `[schedule]` by themselves: all but its network's, and the levels of that.
+pub fn tables_of_schedules() -> (Vec<TableDeclaration>, Kinds) {
+    let (mut tables, mut levels) = (schedule_tables(), kinds::levels());
+    name_lists(&mut tables);
+    name_lists(levels.kinds.iter_mut().map(|kind| &mut kind.table));
+    (tables, levels)
+}
+
 /// Puts the names of lists where the rooms that declare a table only know the type.
 pub(crate) fn name_lists<'a>(tables: impl IntoIterator<Item = &'a mut TableDeclaration>) {
     let lists = registry();
@@ -67,7 +76,7 @@ pub fn kinds() -> Vec<Kinds> {
     let mut all = kinds::kinds();
     for kinds in &mut all {
         name_lists(kinds.kinds.iter_mut().map(|kind| &mut kind.table));
-        name_lists([&mut kinds.plug_in.table]);
+        name_lists(kinds.plug_in.as_mut().map(|plug_in| &mut plug_in.table));
     }
     all
 }

@@ -124,6 +124,8 @@ pub fn forms() -> Vec<Forms> {
     };
     let (placement, placement_in_full) = plug_ins("placement");
     let (mapping, mapping_in_full) = plug_ins("mapping");
+    let mut factor = Form::new("a number", Fits::Number, Kind::Number);
+    factor.value.more_than = Some(0.0.into());
     let mut load = Form::new("a number", Fits::Number, Kind::Number).under("load");
     load.value.more_than = Some(0.0.into());
     vec![
@@ -194,6 +196,22 @@ pub fn forms() -> Vec<Forms> {
                 ),
                 placement_in_full,
                 table("a table", Fits::Table, "PlacementTable"),
+            ],
+        },
+        Forms {
+            name: "Order",
+            text: "The order of the queue.",
+            forms: vec![
+                Form::new("the name of a plug-in", Fits::PlugIn("order"), Kind::Text),
+                Form::new("a name", Fits::Text, Kind::Name("order".into())),
+            ],
+        },
+        Forms {
+            name: "Estimates",
+            text: "Run times that a scheduler assumes.",
+            forms: vec![
+                Form::new("a text", Fits::Text, Kind::Written("estimates")),
+                factor,
             ],
         },
         Forms {

@@ -25,6 +25,13 @@ table! {
         ranks_per_node: u32 = 1 => Notes::COUNT,
         /// When its ranks start.
         start_ps: u64 = 0,
+        /// With `[schedule]`, whose queue the job joins: when it is submitted.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        submit_s: Option<i64> = None,
+        /// With `[schedule]`: the time that its user requests, after which it is killed. Default:
+        /// none, and the scheduler knows how long it runs alone.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        requested_s: Option<i64> = None => Notes::POSITIVE,
         /// Which free nodes the job gets: the first ones (`contiguous`), the nodes of one router of
         /// each group in turn (`spread`), one node of each router in turn (`even`), whole groups
         /// that it shares with no other job (`isolated`), those that [GRAP](optical-switches.md#grap) chooses

@@ -18,6 +18,7 @@ use super::pattern::{
     BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered, OfferedKeys,
     Pattern, Shift, Stencil, Traffic,
 };
+use super::schedule::{FlowNetwork, PacketNetwork, ScheduleNetwork, SpeedUpNetwork};
 use super::table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// Tables of which one key says the kind: `motif`, `traffic`.
@@ -29,8 +30,8 @@ pub struct Kinds {
     pub key: &'static str,
     /// The kinds.
     pub kinds: Vec<KindDeclaration>,
-    /// What a plug-in is.
-    pub plug_in: PlugInDeclaration,
+    /// What a plug-in is, where one may be named.
+    pub plug_in: Option<PlugInDeclaration>,
 }
 
 /// A table of a kind.
@@ -66,7 +67,7 @@ pub(super) fn kinds() -> Vec<Kinds> {
             name: "Motif",
             key: "kind",
             kinds: motifs(),
-            plug_in: PlugInDeclaration {
+            plug_in: Some(PlugInDeclaration {
                 kind: "application",
                 table: TableDeclaration {
                     name: "PlugInMotif",
@@ -75,20 +76,20 @@ pub(super) fn kinds() -> Vec<Kinds> {
                     rules: Vec::new(),
                     always: Vec::new(),
                 },
-            },
+            }),
         },
         Kinds {
             name: "Traffic",
             key: "pattern",
             kinds: traffic(),
-            plug_in: PlugInDeclaration {
+            plug_in: Some(PlugInDeclaration {
                 kind: "pattern",
                 table: TableDeclaration {
                     name: "PlugInTraffic",
                     text: "Traffic with the pattern of a [plug-in](plug-ins.md).".into(),
                     ..open_loop()
                 },
-            },
+            }),
         },
     ]
 }
@@ -383,6 +384,47 @@ fn motifs() -> Vec<KindDeclaration> {
     kinds.extend(Application::declarations().into_iter().map(skeleton));
     kinds.push(phases());
     kinds
+}
+
+/// The levels of a schedule's network.
+pub(super) fn levels() -> Kinds {
+    let kind = |name: &'static str, text: &str, tables: &[TableDeclaration]| {
+        let last = &tables[tables.len() - 1];
+        KindDeclaration {
+            names: vec![name],
+            key_text: text.into(),
+            implied: true,
+            table: TableDeclaration {
+                keys: tables.iter().flat_map(|table| table.keys.clone()).collect(),
+                ..last.clone()
+            },
+            form: json!({"level": "NAME"}),
+        }
+    };
+    let all = ScheduleNetwork::declaration();
+    let flow = FlowNetwork::declaration();
+    Kinds {
+        name: "ScheduleNetwork",
+        key: "level",
+        kinds: vec![
+            kind(
+                "table",
+                "A table of speed-ups.",
+                &[all.clone(), SpeedUpNetwork::declaration()],
+            ),
+            kind(
+                "flow",
+                "Links shared as flows.",
+                &[all.clone(), flow.clone()],
+            ),
+            kind(
+                "packet",
+                "Packet by packet.",
+                &[all, flow, PacketNetwork::declaration()],
+            ),
+        ],
+        plug_in: None,
+    }
 }
 
 /// What all traffic has, with the rules of how much it offers: one of three keys, or an

@@ -163,7 +163,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    fn new(found: String, allowed: String) -> Self {
+    pub(crate) fn new(found: String, allowed: String) -> Self {
         Self {
             found,
             allowed,

@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use super::declarations::{self, tables};
 use super::family::FamilyDeclaration;
 use super::kinds::Kinds;
+use super::schedule::Schedule;
 use super::source::key_lines;
 use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
@@ -105,7 +106,10 @@ pub fn checked(
         plug_ins: plug_ins.clone(),
         ..Reader::new(directory, BTreeMap::new())
     };
-    let form = reader.scenario(document.as_object().unwrap_or(&Object::new()));
+    let nothing = Object::new();
+    let given = document.as_object().unwrap_or(&nothing);
+    let form = reader.scenario(given);
+    reader.only_in_queues(given);
     let mut found = reader.found;
     if found.is_empty() {
         found.extend(jobs_mistake(&form));
@@ -156,6 +160,20 @@ pub fn checked_table(name: &str, given: &Value, plug_ins: &PlugInNames) -> (Valu
         jobs::spell_out(&mut given, plug_ins);
     }
     (given, reader.found)
+}
+
+/// The `[schedule]` of a scenario as people write it; the files that it names are not looked for.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(crate) fn schedule_from(given: &Value) -> Result<Schedule, Mistakes> {
+    let mut reader = Reader::new(Path::new(""), BTreeMap::new());
+    let form = reader.declared_table("", "Schedule", Some(given), &[]);
+    match reader.found.is_empty() {
+        true => serde_json::from_value(Value::Object(form))
+            .map_err(|error| SpecError::new("schedule", error.to_string()).into()),
+        false => Err(Mistakes(reader.found)),
+    }
 }
 
 /// What is wrong with the jobs of a form together.
@@ -233,7 +251,11 @@ fn placed(lines: &BTreeMap<String, usize>, error: SpecError) -> SpecError {
 /// The tables, declared once for all reading.
 fn declared(name: &str) -> Option<&'static TableDeclaration> {
     static TABLES: OnceLock<Vec<TableDeclaration>> = OnceLock::new();
-    let tables = TABLES.get_or_init(tables);
+    let tables = TABLES.get_or_init(|| {
+        let mut all = tables();
+        all.extend(declarations::tables_of_schedules().0);
+        all
+    });
     tables.iter().find(|table| table.name == name)
 }
 
@@ -253,7 +275,11 @@ fn lists() -> &'static [List] {
 fn kinds_of(name: &str) -> Option<&'static Kinds> {
     static KINDS: OnceLock<Vec<Kinds>> = OnceLock::new();
     KINDS
-        .get_or_init(declarations::kinds)
+        .get_or_init(|| {
+            let mut all = declarations::kinds();
+            all.push(declarations::tables_of_schedules().1);
+            all
+        })
         .iter()
         .find(|kinds| kinds.name == name)
 }
@@ -344,6 +370,22 @@ impl<'a> Reader<'a> {
         let jobs = self.jobs(given.get("job"));
         form.insert("jobs".into(), jobs.into());
         form
+    }
+
+    /// Refuses what only jobs of a queue have.
+    fn only_in_queues(&mut self, given: &Object) {
+        let jobs = given.get("job").and_then(Value::as_array);
+        if given.contains_key("schedule") {
+            return;
+        }
+        for (place, job) in jobs.into_iter().flatten().enumerate() {
+            for key in ["submit", "requested"] {
+                if let Some(value) = job.get(key) {
+                    let allowed = "only with [schedule], whose queue the job joins";
+                    self.refuse(&format!("job[{place}].{key}"), describe(value), allowed);
+                }
+            }
+        }
     }
 
     fn missing(&mut self, path: &str, allowed: impl Into<String>) {

@@ -33,6 +33,16 @@ pub(super) fn time(text: &str) -> Option<i64> {
     Some(days(year, month, day)? * 86_400 + hour * 3600 + minute * 60 + second - offset)
 }
 
+/// Seconds since 1970 of a date, with or without a time of day and its offset from UTC:
+/// `2024-11-13`, `2024-11-13T08:30`.
+pub fn date(text: &str) -> Option<i64> {
+    let text = text.trim();
+    match text.contains(['T', ' ']) {
+        true => time(text),
+        false => time(&format!("{text}T00:00")),
+    }
+}
+
 /// Seconds of `[days-]hours:minutes:seconds[.fraction]` or `minutes:seconds`.
 pub(super) fn duration(text: &str) -> Option<i64> {
     let (days, clock) = match text.split_once('-') {
@@ -137,6 +147,15 @@ mod tests {
             "٣-٣-٣T٣",
         ] {
             assert_eq!(time(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn dates_may_have_a_time() {
+        assert_eq!(date("2024-02-29"), time("2024-02-29T00:00:00"));
+        assert_eq!(date(" 2024-02-29 12:00 "), Some(1_709_208_000));
+        for text in ["12 h", "1731486640", "2023-02-29", "noon", ""] {
+            assert_eq!(date(text), None, "{text}");
         }
     }
 

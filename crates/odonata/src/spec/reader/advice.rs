@@ -126,7 +126,7 @@ pub(super) fn takes(key: &KeyDeclaration) -> String {
         },
         Kind::Number => "a number".to_owned(),
         Kind::Flag => "true or false".to_owned(),
-        Kind::Text => "a text in quotes".to_owned(),
+        Kind::Text | Kind::Written(_) => "a text in quotes".to_owned(),
         Kind::File(_) => "the name of a file in quotes".to_owned(),
         Kind::List(_) => "a list".to_owned(),
         Kind::Numbers => "a list of numbers or a text such as \"3-8\"".to_owned(),

@@ -55,7 +55,9 @@ impl Reader<'_> {
     /// The engine's form of a table of which a key says the kind.
     pub(super) fn of_a_kind(&mut self, path: &str, name: &str, given: &Value) -> Option<Value> {
         let kinds = kinds_of(name)?;
-        let plug_ins = self.plug_ins_of(kinds.plug_in.kind).to_vec();
+        let plug_in = kinds.plug_in.as_ref();
+        let plug_ins = plug_in.map(|plug_in| self.plug_ins_of(plug_in.kind).to_vec());
+        let plug_ins = plug_ins.unwrap_or_default();
         let names: Vec<&str> = kinds
             .kinds
             .iter()
@@ -76,8 +78,8 @@ impl Reader<'_> {
             let mut form = self.table(path, &kind.table, table, &[kinds.key]);
             merge(&mut form, &kind.form, chosen);
             form
-        } else if chosen.get(PLUG_IN).is_some() {
-            let mut form = self.table(path, &kinds.plug_in.table, table, &[kinds.key]);
+        } else if let Some(plug_in) = plug_in.filter(|_| chosen.get(PLUG_IN).is_some()) {
+            let mut form = self.table(path, &plug_in.table, table, &[kinds.key]);
             form.insert(kinds.key.into(), chosen.clone());
             if name == "Motif" {
                 form.extend([
@@ -86,12 +88,11 @@ impl Reader<'_> {
                 ]);
             }
             form
-        } else if let Some(called) = chosen
-            .as_str()
-            .filter(|name| plug_ins.iter().any(|one| one == name))
+        } else if let Some((plug_in, called)) = plug_in.zip(chosen.as_str())
+            && plug_ins.iter().any(|one| one == called)
         {
             let keys = [kinds.key, "parameters"];
-            let mut form = self.table(path, &kinds.plug_in.table, table, &keys);
+            let mut form = self.table(path, &plug_in.table, table, &keys);
             self.parameters(path, table);
             form.insert(kinds.key.into(), json!({ PLUG_IN: called }));
             form
@@ -101,7 +102,8 @@ impl Reader<'_> {
         };
         match name {
             "Traffic" => offer(&mut form),
-            _ => self.phases_of_file(path, &mut form),
+            "Motif" => self.phases_of_file(path, &mut form),
+            _ => {}
         }
         (self.found.len() == before).then_some(Value::Object(form))
     }

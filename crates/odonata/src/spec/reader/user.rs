@@ -61,8 +61,10 @@ impl<'a> User<'a> {
                 Test::NoList => !value.is_array() && !value.as_str().is_some_and(is_numbers),
                 Test::Positive => {
                     let key = self.declaration.key(name);
-                    let number = key.and_then(|key| form.get(key.engine_key)?.as_f64());
-                    number.is_some_and(|number| number > 0.0)
+                    let value = key.and_then(|key| form.get(key.engine_key));
+                    value.is_some_and(|value| {
+                        *value == Value::Bool(true) || value.as_f64().is_some_and(|n| n > 0.0)
+                    })
                 }
                 Test::Longer(entries) => value.as_array().is_some_and(|list| list.len() > *entries),
                 Test::Reaches(other) => {

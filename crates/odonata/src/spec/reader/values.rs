@@ -10,6 +10,7 @@ use super::words::{below, describe, quoted};
 use super::{MOST_NUMBERS, Object, Reader, declared, lists};
 use crate::spec::quantity::Quantity;
 use crate::spec::table::{KeyDeclaration, Kind, TableDeclaration};
+use crate::spec::written::written;
 
 impl Reader<'_> {
     /// A table of a name, be it given or not.
@@ -180,6 +181,18 @@ impl Reader<'_> {
                 Value::String(text) => self.text(path, key, text),
                 _ => self.wrong(path, given, "a text in quotes"),
             },
+            Kind::Written(grammar) => {
+                let Value::String(text) = given else {
+                    return self.wrong(path, given, "a text in quotes");
+                };
+                match written(grammar, text, self.plug_ins_of("order")) {
+                    Ok(_) => Some(given.clone()),
+                    Err(refused) => {
+                        self.refuse(path, refused.found, refused.allowed);
+                        None
+                    }
+                }
+            }
             Kind::File(_) => match given {
                 Value::String(name) => Some(self.file(name)),
                 _ => self.wrong(path, given, "a text in quotes"),

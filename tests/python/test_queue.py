@@ -1,0 +1,183 @@
+"""A queue of jobs that each run an application on a network they share."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import odonata
+from odonata import JobLogError, Scenario, ScenarioError
+from odonata.batch import run_schedules
+
+#: A dragonfly of 72 nodes.
+MACHINE = """
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+"""
+
+#: An application that only computes, and one that sends as well.
+COMPUTE = 'motif = {{ kind = "phases", iterations = {n}, phases = [{{ compute = "1 ms" }}] }}'
+EXCHANGE = (
+    'motif = {{ kind = "all-to-all", message = "16 KiB", iterations = {n}, compute = "10 us" }}'
+)
+
+TRAFFIC = 'traffic = { pattern = "uniform-random", message = "1 KiB", load = 0.1, messages = 9 }'
+
+
+def job(nodes: int, load: str, **keys: str) -> str:
+    more = "".join(f'{key} = "{value}"\n' for key, value in keys.items())
+    return f"[[job]]\nnodes = {nodes}\n{load}\n{more}"
+
+
+def queue(*jobs: str, level: str = "packet", policy: str = "fcfs", more: str = "") -> Scenario:
+    network = f'network = {{ level = "{level}", placement = "random-node" }}'
+    table = f'[schedule]\npolicy = "{policy}"\n{network}\n{more}\n'
+    return Scenario.from_toml(table + MACHINE + "\n".join(jobs))
+
+
+def columns(scenario: Scenario) -> dict[str, list[Any]]:
+    (schedule,) = run_schedules(scenario)
+    found: dict[str, list[Any]] = schedule.jobs.to_pydict()
+    return found
+
+
+@pytest.mark.parametrize("level", ["packet", "flow"])
+def test_a_job_of_the_whole_machine_waits_for_its_nodes(level: str) -> None:
+    """Nodes are used again: 72 of 72 nodes, three times, each for 2,000 times 1 ms."""
+    load = COMPUTE.format(n=2000)
+    found = columns(queue(*(job(72, load) for _ in range(3)), level=level))
+    assert found["run_s"] == [2, 2, 2]
+    assert found["start_s"] == [0, 2, 4]
+    assert found["fate"] == ["finished"] * 3
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "conservative"])
+def test_jobs_of_fixed_run_time_are_scheduled_as_a_log_of_them(tmp_path: Path, policy: str) -> None:
+    """Applications that only compute take the same time beside whatever else runs."""
+    sizes = [40, 20, 60, 8, 30, 12, 72, 5, 33, 2]
+    runs = [7, 3, 5, 11, 2, 9, 4, 13, 6, 1]
+    submits = [0, 1, 2, 3, 3, 5, 8, 13, 14, 15]
+    jobs = [
+        job(n, COMPUTE.format(n=1000 * run), submit=f"{submit} s", requested=f"{run + 2} s")
+        for n, run, submit in zip(sizes, runs, submits, strict=True)
+    ]
+    lines = [
+        f"{i + 1} {submit} -1 {run} {n} -1 -1 {n} {run + 2} -1 1 1 1 -1 1 -1 -1 -1"
+        for i, (n, run, submit) in enumerate(zip(sizes, runs, submits, strict=True))
+    ]
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxNodes: 72\n; MaxProcs: 72\n" + "\n".join(lines) + "\n")
+    found = columns(queue(*jobs, policy=policy))
+    fixed = odonata.schedule(log, nodes=72, policy=policy).jobs.to_pydict()
+    for column in ("submit_s", "start_s", "end_s", "run_s", "promised_s", "nodes"):
+        assert found[column] == fixed[column]
+
+
+def test_the_network_makes_the_run_time_and_requested_times_kill() -> None:
+    load = EXCHANGE.format(n=30_000)
+    alone = columns(queue(job(36, load)))
+    beside = columns(queue(job(36, load), job(36, load)))
+    # Ranks on random nodes share links between groups with the other job's.
+    assert min(beside["run_s"]) > alone["run_s"][0]
+    assert beside["log_run_s"] == alone["log_run_s"] * 2
+    limit = alone["run_s"][0]
+    killed = columns(queue(*(job(36, load, requested=f"{limit} s") for _ in range(2))))
+    assert killed["fate"] == ["killed", "killed"]
+    assert killed["run_s"] == [limit, limit]
+
+
+def test_threads_change_nothing() -> None:
+    load = EXCHANGE.format(n=30_000)
+    jobs = [job(nodes, load) for nodes in (30, 20, 40, 30)]
+    found = [columns(queue(*jobs, "[simulation]", f"threads = {n}")) for n in (1, 3, 8)]
+    assert found[0] == found[1] == found[2]
+
+
+def test_jobs_of_a_log_run_what_the_mix_gives_them(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(
+        "; MaxNodes: 72\n; MaxProcs: 72\n"
+        "1 0 -1 100 10 -1 -1 10 -1 -1 1 7 1 -1 1 -1 -1 -1\n"
+        "2 0 -1 100 30 -1 -1 30 -1 -1 1 8 1 -1 1 -1 -1 -1\n"
+    )
+    mix = '["user=7:quiet", "1..64:loud"]'
+    table = (
+        f'[schedule]\nlog = "log.swf"\nnetwork = {{ level = "flow", mix = {mix} }}\n'
+        f"{MACHINE}"
+        '[[job]]\nname = "quiet"\nnodes = 1\nmotif = { kind = "phases", phases = [ { compute = '
+        '"1 ms" } ] }\n'
+        '[[job]]\nname = "loud"\nnodes = 1\nmotif = { kind = "all-to-all", message = "1 MB" }\n'
+    )
+    file = tmp_path / "queue.toml"
+    file.write_text(table)
+    found = columns(Scenario.from_file(file))
+    assert found["traffic"] == ["quiet", "loud"]
+    # Nobody else sends, but the second job is on nodes 10 to 39 and was alone on 0 to 29.
+    assert found["run_s"][0] == 100
+    assert 100 <= found["run_s"][1] <= 102
+    file.write_text(table.replace('"user=7:quiet", "1..64:loud"', '"user=7:quiet"'))
+    with pytest.raises(JobLogError, match="no application for job 2 of 30 nodes"):
+        run_schedules(Scenario.from_file(file))
+
+
+@pytest.mark.parametrize(
+    ("jobs", "message"),
+    [
+        (
+            [job(4, EXCHANGE.format(n=1) + "\nranks = 9")],
+            'application "job1" on 4 nodes.*at most 4',
+        ),
+        ([job(100, EXCHANGE.format(n=1))], 'job "job1".nodes: found 100; allowed: at most 72'),
+        (
+            [job(4, TRAFFIC)],
+            'job "job1".traffic',
+        ),
+    ],
+)
+def test_jobs_that_cannot_run_are_refused(jobs: list[str], message: str) -> None:
+    with pytest.raises((JobLogError, ScenarioError), match=message):
+        run_schedules(queue(*jobs))
+
+
+def test_submit_has_a_meaning_in_queues_only() -> None:
+    with pytest.raises(ScenarioError, match="only with \\[schedule\\]"):
+        Scenario.from_toml(MACHINE + job(4, EXCHANGE.format(n=1), submit="1 s"))
+
+
+def test_a_schedule_goes_on_after_a_kill(tmp_path: Path) -> None:
+    """Killed by SIGKILL in the middle of 50 jobs; the rest is simulated, the result is equal."""
+    load = EXCHANGE.format(n=20_000)
+    jobs = [job(10 + 7 * i % 50, load, submit=f"{i} s") for i in range(50)]
+    file = tmp_path / "queue.toml"
+    network = 'network = { level = "packet", placement = "random-node" }'
+    file.write_text(f'[schedule]\npolicy = "easy"\n{network}\n{MACHINE}' + "\n".join(jobs))
+    windows = tmp_path / "windows"
+    command = [sys.executable, "-c", "from odonata.cli import main; main()", "schedule", str(file)]
+    command += ["--no-plots", "--quiet"]
+    whole = tmp_path / "whole"
+    subprocess.run([*command, "--out", str(whole)], check=True)
+    going = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "killed"), "--windows", str(windows)]
+    )
+    while going.poll() is None and (not windows.exists() or windows.read_bytes().count(b"\n") < 12):
+        time.sleep(0.01)
+    os.kill(going.pid, signal.SIGKILL)
+    assert going.wait() == -signal.SIGKILL
+    kept = windows.read_bytes().count(b"\n") - 1
+    again = tmp_path / "again"
+    subprocess.run([*command, "--out", str(again), "--windows", str(windows)], check=True)
+    for name in ("jobs.parquet", "occupancy.parquet"):
+        assert (again / name).read_bytes() == (whole / name).read_bytes()
+    reports = [json.loads((one / "summary.json").read_text()) for one in (whole, again)]
+    simulated = [one["easy"]["network"]["windows"]["simulated"] for one in reports]
+    assert simulated[1] == simulated[0] - kept
+    assert pq.read_table(whole / "jobs.parquet").num_rows == 50
