@@ -49,7 +49,7 @@ import fuzz_inputs
 import odonata
 from odonata.errors import ExitCode, OdonataError
 from odonata.output import CHECKPOINT_FILE
-from odonata.toml_source import parse_toml
+from odonata.scenario.toml_source import parse_toml
 
 #: CPU seconds after which a case counts as one without end; so many seconds on the clock as
 #: well, for one that sleeps.

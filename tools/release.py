@@ -265,7 +265,7 @@ def check_files(wheel: Path, machine: str) -> None:
         ReleaseError: If not.
     """
     tracked = call("git", "ls-files", *PACKAGES).split()
-    expected = {file.split("/", 1)[1] for file in tracked} | {"odonata/network.pyi"}
+    expected = {file.split("/", 1)[1] for file in tracked} | {"odonata/network/__init__.pyi"}
     data = call("git", "ls-files", "packaging/odonata.data").split()
     with zipfile.ZipFile(wheel) as opened:
         names = set(opened.namelist())

@@ -56,7 +56,8 @@ def main() -> None:
             )
         for name, value in contents.items():
             parts.append(_entry(module, name, value))
-        path = PACKAGE / Path(*module.split(".")[1:]).with_suffix(".pyi")
+        place = PACKAGE / Path(*module.split(".")[1:])
+        path = place / "__init__.pyi" if place.is_dir() else place.with_suffix(".pyi")
         path.write_text("\n".join(parts), encoding="utf-8")
     (PACKAGE / "names.pyi").write_text(_names(), encoding="utf-8")
 

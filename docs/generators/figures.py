@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 import odonata
-from odonata.bisection import bisection_sweep
+from odonata.network.bisection import bisection_sweep
 from odonata.plots import new_figure, save, style
 from odonata.plots.bisection import draw_bisection
 from odonata.plots.interference import draw_all

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from generators.scenario_examples import EXAMPLES
-from odonata.schema import scenario_schema
+from odonata.scenario.schema import scenario_schema
 from odonata.units import Rate
 
 Schema = Mapping[str, Any]

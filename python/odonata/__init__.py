@@ -26,14 +26,14 @@ from odonata.lazy import on_first_use
 if TYPE_CHECKING:
     from odonata.api import Topology, Verification, replay, saturation, topology, verify
     from odonata.batch import generate_job_log, read_job_log, schedule
+    from odonata.network.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.report.html import write_report
     from odonata.results import Result
     from odonata.scenario import Scenario
+    from odonata.scenario.starting import first_scenario
     from odonata.shipped import example
     from odonata.simulate import run
     from odonata.simulate.checkpoint import Checkpoint
-    from odonata.starting import first_scenario
-    from odonata.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.study.comparing import Comparison, compare
     from odonata.study.interference import Interference, interference
     from odonata.study.saturation import Saturation
@@ -97,21 +97,21 @@ _LAZY = {
     "Size": "odonata.units",
     "Swept": "odonata.study.sweeping",
     "Topology": "odonata.api",
-    "UplinkSwitch": "odonata.steering",
-    "Uplinks": "odonata.steering",
+    "UplinkSwitch": "odonata.network.steering",
+    "Uplinks": "odonata.network.steering",
     "Verification": "odonata.api",
     "compare": "odonata.study.comparing",
     "example": "odonata.shipped",
-    "first_scenario": "odonata.starting",
+    "first_scenario": "odonata.scenario.starting",
     "generate_job_log": "odonata.batch",
     "interference": "odonata.study.interference",
-    "optimal_uplinks": "odonata.steering",
+    "optimal_uplinks": "odonata.network.steering",
     "read_job_log": "odonata.batch",
     "replay": "odonata.api",
     "run": "odonata.simulate",
     "saturation": "odonata.api",
     "schedule": "odonata.batch",
-    "steer_uplinks": "odonata.steering",
+    "steer_uplinks": "odonata.network.steering",
     "sweep": "odonata.study.sweeping",
     "topology": "odonata.api",
     "verify": "odonata.api",

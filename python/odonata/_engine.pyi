@@ -428,7 +428,7 @@ def bisection(spec_json: str, steps: int = 2_000_000) -> dict[str, Any]:
         steps: Partial assignments at which the search for the exact width gives up.
 
     Returns:
-        The attributes of ``odonata.bisection.Width`` that are not of a sweep, ``nodes`` and
+        The attributes of ``odonata.network.bisection.Width`` that are not of a sweep, ``nodes`` and
         ``routers``.
     """
 

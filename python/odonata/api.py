@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import _engine, names
-from odonata.exporting import export_network, format_of
 from odonata.libraries import library
+from odonata.network.exporting import export_network, format_of
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
 from odonata.report.html.parts import facts, table

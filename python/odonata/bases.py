@@ -132,7 +132,7 @@ class DiscoveredNetwork(NetworkBase):
 
     def notices(self, directory: Path) -> list[str]:
         """What is a node, and what is left out."""
-        from odonata.subnets import counted, read_subnet
+        from odonata.network.subnets import counted, read_subnet
 
         spread = "each port is a node"
         if self.interfaces == "joined":

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Literal
 from typing_extensions import Self
 
 from odonata import _engine, names
-from odonata.documented import FIELDS, sentence
 from odonata.errors import Problem, ScenarioError
 from odonata.plug_ins import is_known, names_of_jobs
+from odonata.scenario.documented import FIELDS, sentence
+from odonata.scenario.written import as_written
 from odonata.units import QUANTITIES, Quantity
-from odonata.written import as_written
 
 #: Attributes of keys that are words of Python, or that classes of tables have otherwise.
 _ATTRIBUTES = {"global": "global_", "copy": "copy_rates"}

@@ -21,7 +21,7 @@ import pandas as pd
 
 from marked import markdown, with_tables
 from odonata import Scenario, _engine, run
-from odonata.cost import Watts, parts
+from odonata.network.cost import Watts, parts
 from odonata.simulate import ask_engine
 
 DATA = Path(__file__).resolve().parents[1] / "data"

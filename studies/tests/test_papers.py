@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from odonata._engine import read_toml
-from odonata.schema import study_schema
+from odonata.scenario.schema import study_schema
 from odonata.study.file import StudyFile
 from odonata_studies.papers import LIBRARY
 

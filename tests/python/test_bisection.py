@@ -10,8 +10,8 @@ import pytest
 
 from command import Done, call
 from odonata import _engine
-from odonata.bisection import bisection_sweep, bisection_width
 from odonata.errors import ExitCode, ScenarioError
+from odonata.network.bisection import bisection_sweep, bisection_width
 from odonata.scenario import Scenario
 from odonata.simulate import ask_engine
 

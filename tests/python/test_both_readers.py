@@ -15,7 +15,7 @@ import pytest
 
 from odonata import Scenario, ScenarioError
 from odonata._engine import scenario_form
-from odonata.toml_text import toml_text
+from odonata.scenario.toml_text import toml_text
 from random_scenarios import scenarios as random_scenarios
 from test_normal_forms import tables
 

@@ -15,7 +15,8 @@ from pydantic import BaseModel
 from odonata import _engine
 from odonata.batch.table import ScheduleTable
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
-from odonata.files import (
+from odonata.scenario import Scenario
+from odonata.scenario.files import (
     difference,
     fingerprint_of,
     fingerprints_of,
@@ -24,8 +25,7 @@ from odonata.files import (
     named_files,
     words,
 )
-from odonata.model import described_fields
-from odonata.scenario import Scenario
+from odonata.scenario.model import described_fields
 from odonata.simulate import run
 from odonata.simulate.checkpoint import Checkpoint
 from odonata.study.execution import Point, Store, run_points

@@ -31,7 +31,7 @@ SCRIPT = """
 import json, multiprocessing, os, signal, sys, tempfile, threading, time
 import numpy
 import odonata, odonata._engine
-from odonata.bisection import bisection_width
+from odonata.network.bisection import bisection_width
 from odonata.tails import fit_families
 
 signal.signal(signal.SIGINT, signal.default_int_handler)

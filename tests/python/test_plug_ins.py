@@ -21,14 +21,14 @@ import odonata
 from odonata import Scenario, ScenarioError, plug_ins
 from odonata.cli.commands import odonata as command
 from odonata.errors import PlugInError
-from odonata.files import fingerprint_of
 from odonata.plug_ins.calls import Compute, OrderCall, Receive, Send, measured, priorities, resolved
-from odonata.schema import scenario_schema
+from odonata.scenario.files import fingerprint_of
+from odonata.scenario.schema import scenario_schema
+from odonata.scenario.toml_source import parse_toml
 from odonata.study.dataset import read_dataset
 from odonata.study.file import StudyFile
 from odonata.study.run import estimate
 from odonata.study.sweep import Sweep
-from odonata.toml_source import parse_toml
 from test_batch import EXAMPLE as LOG
 from test_batch import starts, swf
 

@@ -51,7 +51,10 @@ def test_every_public_name_has_help() -> None:
 
 def test_a_table_without_source_has_help_too() -> None:
     namespace: dict[str, Any] = {"__name__": "typed"}
-    exec("from odonata.model import Table\nclass Own(Table):\n    size: int = 1\n", namespace)
+    exec(
+        "from odonata.scenario.model import Table\nclass Own(Table):\n    size: int = 1\n",
+        namespace,
+    )
     assert "size:  Default: 1." in namespace["Own"].__doc__
 
 

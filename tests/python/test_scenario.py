@@ -15,7 +15,7 @@ from odonata.load import Job
 from odonata.motif import Halo3d, Matrix
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
 from odonata.scenario import Simulation, set_key
-from odonata.schema import scenario_schema
+from odonata.scenario.schema import scenario_schema
 from odonata.traffic import Traffic
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from odonata import Scenario
-from odonata.toml_source import parse_toml
+from odonata.scenario.toml_source import parse_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 GIVEN = runpy.run_path(str(ROOT / "docs" / "generators" / "scenario_examples.py"))

@@ -19,7 +19,7 @@ from odonata.batch.table import ScheduleTable
 from odonata.cli.commands import odonata as command
 from odonata.cli.schedule import schedule as schedule_command
 from odonata.cli.schedule_options import READING, SCHEDULE
-from odonata.files import fingerprint_of, missing_files
+from odonata.scenario.files import fingerprint_of, missing_files
 from odonata.study.dataset import read_dataset
 from test_batch import EXAMPLE, swf
 
@@ -279,7 +279,7 @@ def test_durations_of_logs_print_exactly() -> None:
 def test_a_schema_checks_schedules(file: Path) -> None:
     import jsonschema
 
-    from odonata.schema import scenario_schema
+    from odonata.scenario.schema import scenario_schema
 
     schema = jsonschema.Draft202012Validator(scenario_schema())
     data = Scenario.from_file(file).to_dict()

@@ -13,9 +13,9 @@ import odonata
 from command import call
 from odonata import Scenario
 from odonata.cli.init import FAMILIES as OFFERED
+from odonata.scenario.starting import FAMILIES, first_scenario
+from odonata.scenario.toml_source import parse_toml
 from odonata.shipped import EXAMPLES
-from odonata.starting import FAMILIES, first_scenario
-from odonata.toml_source import parse_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 

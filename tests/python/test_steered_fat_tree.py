@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import odonata
 from odonata import Scenario, _engine
 from odonata.cli.commands import odonata as main
-from odonata.cost import Prices, Watts, parts, power
 from odonata.errors import ScenarioError
+from odonata.network.cost import Prices, Watts, parts, power
 from odonata.simulate import ask_engine
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "steered-fat-tree.toml"

@@ -19,9 +19,10 @@ from click.testing import CliRunner
 from odonata import Scenario, ScenarioError, run
 from odonata.cli.commands import odonata
 from odonata.errors import OutputError
-from odonata.files import fingerprint_of
 from odonata.results.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
-from odonata.schema import study_schema
+from odonata.scenario.files import fingerprint_of
+from odonata.scenario.schema import study_schema
+from odonata.scenario.toml_source import parse_toml
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
 from odonata.study.drawing import draw_figure
 from odonata.study.expression import Condition, ConditionError
@@ -32,7 +33,6 @@ from odonata.study.measures import Measure
 from odonata.study.run import STORE_FILE, estimate, run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import TaskError
-from odonata.toml_source import parse_toml
 from studies import STUDY, Instant, changed
 
 

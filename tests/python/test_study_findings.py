@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from odonata import Scenario, ScenarioError
+from odonata.scenario.toml_source import parse_toml
 from odonata.study.cells import Cell
 from odonata.study.file import StudyFile
 from odonata.study.findings import Verdict, judge, write_findings
@@ -19,7 +20,6 @@ from odonata.study.page import findings_section
 from odonata.study.run import run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import Outcome, Task
-from odonata.toml_source import parse_toml
 from studies import STUDY, Instant, changed
 
 

@@ -36,7 +36,7 @@ from command import call
 from odonata import Scenario, plug_ins, shipped
 from odonata.batch import JobLog
 from odonata.cli.commands import odonata as command
-from odonata.toml_source import parse_toml
+from odonata.scenario.toml_source import parse_toml
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Signatures and help texts, made from what they describe.

@@ -258,7 +258,7 @@ def _of_subnet(text: str, source: str, notice: Callable[[str], object]) -> Topol
     switches (rails) by the first of them.
     """
     from odonata import _engine
-    from odonata.subnets import counted, ports_of_hosts
+    from odonata.network.subnets import counted, ports_of_hosts
 
     subnet = _asked(text, source, _engine.read_ibnetdiscover)
     for sentence in counted(subnet, "left out", "each is taken to be on the first of them"):

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 
 from odonata import _engine
 from odonata.errors import ControlError, Problem, ScenarioError
+from odonata.network.steering import UplinkSwitch, steer_uplinks
 from odonata.output import write_file
 from odonata.scenario import Scenario
-from odonata.steering import UplinkSwitch, steer_uplinks
 from odonata_live.control.circuits import Connections
 
 #: Circuits by number of switch, each an ingress and an egress port, and the ports that are owned.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odonata.errors import ControlError
-from odonata.toml_source import parse_toml, read_text
+from odonata.scenario.toml_source import parse_toml, read_text
 from odonata_live.control.circuits import Connection, Connections, Settings
 from odonata_live.control.journal import Port
 

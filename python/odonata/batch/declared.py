@@ -11,7 +11,7 @@ from pydantic import Field, Tag
 
 from odonata import names
 from odonata.batch.level_base import LevelBase
-from odonata.model import (
+from odonata.scenario.model import (
     PLUG_IN,
     Count,
     FileName,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from odonata.batch.network import BY_MODE
-from odonata.model import Table
+from odonata.scenario.model import Table
 
 
 class LevelBase(Table):

@@ -20,7 +20,7 @@ from odonata import _engine
 from odonata.batch.declared import Schedule
 from odonata.errors import ScenarioError
 from odonata.plug_ins import find, is_known, known
-from odonata.problem import problem
+from odonata.scenario.problem import problem
 
 #: As a schedule to compare with: that which the log records.
 RECORDED = "recorded"

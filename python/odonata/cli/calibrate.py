@@ -131,7 +131,7 @@ def calibrate(
 def as_text(calibration: Calibration) -> str:
     """The calibrated keys in TOML, with where they come from."""
     from odonata.machines.calibration import fragment
-    from odonata.toml_text import toml_text
+    from odonata.scenario.toml_text import toml_text
 
     errors = _errors(calibration)
     nodes = sorted({row.nodes for row in calibration.used})

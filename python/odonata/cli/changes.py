@@ -24,7 +24,7 @@ def complete_change(
     """
     from click.shell_completion import CompletionItem
 
-    from odonata.schema import scenario_schema
+    from odonata.scenario.schema import scenario_schema
 
     schema = scenario_schema()
     key = incomplete.partition("=")[0]
@@ -35,7 +35,7 @@ def complete_change(
 def _given(arguments: Mapping[str, Any]) -> Any:
     """The tables of the scenario, or machine, that a command names; nothing if it is none."""
     from odonata.errors import ScenarioError
-    from odonata.toml_source import parse_toml, read_text
+    from odonata.scenario.toml_source import parse_toml, read_text
 
     file = arguments.get("scenario") or arguments.get("machine")
     if not isinstance(file, (str, Path)):

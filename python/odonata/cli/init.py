@@ -12,8 +12,8 @@ from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import debug_option, json_option, print_json
 from odonata.terminal import terminal
 
-#: The same as ``odonata.starting.FAMILIES``, which would take most of a second to import for
-#: ``--help``.
+#: The same as ``odonata.scenario.starting.FAMILIES``, which would take most of a second to import
+#: for ``--help``.
 FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar")
 
 
@@ -45,8 +45,8 @@ def init(
     nodes with a halo-exchange job.
     """
     from odonata.output import check_new_file, new_file, write_file
-    from odonata.starting import FAMILIES as KNOWN
-    from odonata.starting import first_scenario
+    from odonata.scenario.starting import FAMILIES as KNOWN
+    from odonata.scenario.starting import first_scenario
 
     check_new_file(file)
     asks = not as_json and family is None and sys.stdin.isatty()

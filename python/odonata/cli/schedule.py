@@ -149,7 +149,7 @@ def _scenario(
         click.UsageError: If options do not go together.
     """
     from odonata.scenario import Scenario, set_key
-    from odonata.toml_source import parse_toml, read_text, with_lines
+    from odonata.scenario.toml_source import parse_toml, read_text, with_lines
 
     name = text = ""
     if file.suffix == ".toml":

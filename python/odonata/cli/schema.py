@@ -12,6 +12,6 @@ from odonata.cli.shared import debug_option, print_json
 @debug_option
 def schema(what: str) -> None:
     """Print the JSON Schema of scenario or study files, so that editors can check them."""
-    from odonata.schema import scenario_schema, study_schema
+    from odonata.scenario.schema import scenario_schema, study_schema
 
     print_json(scenario_schema() if what == "scenario" else study_schema())

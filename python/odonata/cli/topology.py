@@ -23,7 +23,7 @@ from odonata.cli.shared import (
     read_scenario,
     scenario_argument,
 )
-from odonata.exporting import FORMATS, export_network, format_of
+from odonata.network.exporting import FORMATS, export_network, format_of
 from odonata.numbers import finite
 from odonata.output import check_new_file, new_file, unused_file
 from odonata.terminal import terminal
@@ -31,8 +31,8 @@ from odonata.terminal import terminal
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from odonata.bisection import Width
-    from odonata.cost import Prices, Watts
+    from odonata.network.bisection import Width
+    from odonata.network.cost import Prices, Watts
     from odonata.scenario import Scenario
 
 #: Figures of single parts.
@@ -114,7 +114,7 @@ def describe(
 ) -> None:
     """Print counts, distances, links per class and an estimate of the bisection, or the cost."""
     if cost:
-        from odonata.cost import Prices, Watts
+        from odonata.network.cost import Prices, Watts
 
         given = (_by_part(Watts, watts, "--watts"), _by_part(Prices, prices, "--price"))
         _print_cost(read_scenario(scenario, changes), result, copper, *given, as_json)
@@ -153,7 +153,7 @@ def _print_cost(
     as_json: bool,
 ) -> None:
     """Prints parts, power and price."""
-    from odonata.cost import Prices, parts, power
+    from odonata.network.cost import Prices, parts, power
     from odonata.report.summaries import print_figures
     from odonata.results import Result
 
@@ -263,7 +263,7 @@ def bisection(
     routers; otherwise it lies between the best cut found and a lower bound. It counts one
     direction.
     """
-    from odonata.bisection import ARRANGEMENTS, bisection_sweep, bisection_width
+    from odonata.network.bisection import ARRANGEMENTS, bisection_sweep, bisection_width
 
     what = read_scenario(scenario, changes)
     if not alphas and (arrangements or out):

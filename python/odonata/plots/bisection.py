@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from odonata.bisection import Width
+from odonata.network.bisection import Width
 from odonata.plots.style import JOB_COLOURS
 
 

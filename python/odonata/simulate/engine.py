@@ -17,11 +17,11 @@ from odonata.errors import (
     ScenarioError,
     SimulationError,
 )
-from odonata.files import difference, essence, words
 from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.plug_ins.calls import resolved
 from odonata.results import Result
 from odonata.scenario import Scenario
+from odonata.scenario.files import difference, essence, words
 from odonata.simulate.checkpoint import (
     Checkpoint,
     CheckpointEvent,

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from odonata.errors import OutputError, SimulationError
-from odonata.files import fingerprint_of, named_files
 from odonata.output import opened, reason, warn
 from odonata.results import Result
 from odonata.results.stored import Form, Maybe, flaw_of
 from odonata.results.tables import SCHEMA_VERSION
 from odonata.scenario import Scenario
+from odonata.scenario.files import fingerprint_of, named_files
 from odonata.simulate import Progress
 from odonata.simulate import run as simulate
 

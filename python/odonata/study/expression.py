@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from odonata.problem import nearest
+from odonata.scenario.problem import nearest
 from odonata.units import Duration, Quantity, Rate, Size, UnitError
 
 ALLOWED = (

@@ -11,12 +11,12 @@ from pydantic import Field, PrivateAttr, Tag, ValidationError, model_validator
 from typing_extensions import Self
 
 from odonata.errors import Problem, ScenarioError
-from odonata.model import Count, Index, Table, by_form, is_list, is_number, is_text, tag
-from odonata.problem import problem, problems
 from odonata.scenario import Scenario
+from odonata.scenario.model import Count, Index, Table, by_form, is_list, is_number, is_text, tag
+from odonata.scenario.problem import problem, problems
+from odonata.scenario.toml_source import parse_toml, read_text, with_lines
+from odonata.scenario.toml_text import toml_text
 from odonata.study.measures import Measure
-from odonata.toml_source import parse_toml, read_text, with_lines
-from odonata.toml_text import toml_text
 from odonata.units import describe
 
 #: Copies of the study file and of its base scenario in a study's directory.

@@ -15,13 +15,13 @@ from pydantic import Field, model_validator
 from odonata.batch.schedules import FIGURES as SCHEDULE_FIGURES
 from odonata.batch.schedules import Schedule
 from odonata.columns import numbers
-from odonata.model import Table
 from odonata.plug_ins import find, is_known, known
 from odonata.plug_ins.calls import measured
-from odonata.problem import nearest, problem
 from odonata.results import Result
 from odonata.results.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.results.tables import TABLES
+from odonata.scenario.model import Table
+from odonata.scenario.problem import nearest, problem
 from odonata.study.expression import Condition, ConditionError
 from odonata.units import Duration, Rate, Size, Span, UnitError, describe
 

@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 from odonata.errors import Problem, ScenarioError
-from odonata.files import fingerprints_of, missing_files
 from odonata.plug_ins import find
 from odonata.results.tables import SCHEMA_VERSION
 from odonata.scenario import Scenario, set_key
+from odonata.scenario.files import fingerprints_of, missing_files
+from odonata.scenario.toml_source import covers
 from odonata.study.cost import packet_hops
 from odonata.study.expression import Condition, ConditionError
 from odonata.study.file import Label, StudyFile
-from odonata.toml_source import covers
 
 #: Combinations that a study may simulate; more is a mistake in an axis.
 MOST_COMBINATIONS = 1_000_000

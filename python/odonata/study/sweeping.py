@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from odonata import _engine, display
 from odonata.errors import Problem, ScenarioError
-from odonata.files import named_files
 from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, typed_value
+from odonata.scenario.files import named_files
 from odonata.simulate import ask_engine
 from odonata.study.execution import STORE_FILE
 from odonata.study.file import FIXED_COLUMNS, StudyFile

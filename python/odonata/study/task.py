@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from odonata.errors import OdonataError, SimulationError
-from odonata.files import fingerprint_of
 from odonata.plug_ins import Kind, register_functions
 from odonata.scenario import Scenario
+from odonata.scenario.files import fingerprint_of
 
 if TYPE_CHECKING:
     from odonata.study.measures import Measure

@@ -16,7 +16,6 @@ from odonata import display
 from odonata.bounded import read_text
 from odonata.columns import codes, column_of, labels, numbers
 from odonata.errors import OutputError
-from odonata.files import named_files
 from odonata.plots.groups import MOST_ROWS, mean_utilisation
 from odonata.plots.layout import lay_out
 from odonata.plots.waits import wait_rows
@@ -26,6 +25,7 @@ from odonata.report.html.parts import Chart, Part, Section, facts, folded, parag
 from odonata.report.summaries import cut_off, readable
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
+from odonata.scenario.files import named_files
 from odonata.study import replication
 
 #: Links that a reader can look at one by one: the most loaded ones.

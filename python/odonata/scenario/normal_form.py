@@ -33,7 +33,7 @@ class InEngine:
 
 @dataclass(frozen=True)
 class NamesFile:
-    """Marks the type of a key that names a file; see :mod:`odonata.files`.
+    """Marks the type of a key that names a file; see :mod:`odonata.scenario.files`.
 
     Attributes:
         parts: What belongs to the file: nothing else (``itself``), the other files of a trace, the

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from odonata.errors import ScenarioError
 from odonata.motif import PhaseFile
+from odonata.scenario.toml_source import parse_toml, read_text, with_lines
 from odonata.table import Table
-from odonata.toml_source import parse_toml, read_text, with_lines
 
 
 def read_phases(file: Path) -> Sequence[Table]:

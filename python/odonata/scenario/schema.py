@@ -10,10 +10,10 @@ from pydantic_core import core_schema
 
 from odonata import names
 from odonata.batch.table import ScheduleTable
-from odonata.documented import FIELDS
-from odonata.model import described_fields
 from odonata.plug_ins import ours
 from odonata.scenario import Scenario
+from odonata.scenario.documented import FIELDS
+from odonata.scenario.model import described_fields
 from odonata.table import CHOICES, CLASSES, FORMS, Key, Table, written
 from odonata.units import QUANTITIES
 

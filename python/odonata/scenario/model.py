@@ -17,11 +17,11 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from odonata.documented import FIELDS, sentence, text_of_field
 from odonata.errors import ScenarioError
-from odonata.normal_form import NamesFile, normal_form
 from odonata.plug_ins import Kind, is_known, known, ours
-from odonata.problem import problem, problems
+from odonata.scenario.documented import FIELDS, sentence, text_of_field
+from odonata.scenario.normal_form import NamesFile, normal_form
+from odonata.scenario.problem import problem, problems
 from odonata.units import (
     Duration,
     Quantity,

@@ -37,15 +37,15 @@ from odonata.batch.declared import FlowNetwork, PacketNetwork
 from odonata.batch.table import ScheduleTable
 from odonata.declared import Simulation as Simulation
 from odonata.errors import Problem, ScenarioError
-from odonata.files import named_files
 from odonata.plug_ins import names_of_jobs
 from odonata.plug_ins.forms import with_plug_ins
-from odonata.problem import key_path, problems
+from odonata.scenario.files import named_files
+from odonata.scenario.problem import key_path, problems
+from odonata.scenario.toml_source import covers, parse_toml, read_text, with_lines
+from odonata.scenario.toml_text import toml_text
+from odonata.scenario.written import as_written
 from odonata.table import Key, Table, Which
-from odonata.toml_source import covers, parse_toml, read_text, with_lines
-from odonata.toml_text import toml_text
 from odonata.units import Share, describe
-from odonata.written import as_written
 
 if TYPE_CHECKING:
     from odonata.declared import Mpi, Record

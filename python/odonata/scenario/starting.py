@@ -9,8 +9,8 @@ from typing import Any
 from odonata.errors import Problem, ScenarioError
 from odonata.names import Routing
 from odonata.scenario import Scenario
+from odonata.scenario.toml_source import parse_toml
 from odonata.simulate.replaying import dragonfly_for
-from odonata.toml_source import parse_toml
 
 #: More nodes than that are no first scenario.
 MOST_NODES = 100_000

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 from odonata.errors import Problem
-from odonata.model import Table as Model
-from odonata.normal_form import NamesFile
-from odonata.problem import key_path
+from odonata.scenario.model import Table as Model
+from odonata.scenario.normal_form import NamesFile
+from odonata.scenario.problem import key_path
 from odonata.table import Table
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterato
 
 
 def _named_by_phases(file: NamedFile) -> Iterator[NamedFile]:
-    from odonata.phases import read_phases
+    from odonata.scenario.phases import read_phases
 
     phases = read_phases(file.path)
     yield from _named(phases, (*file.place, ":", "phases"), file.path.parent)
