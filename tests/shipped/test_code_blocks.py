@@ -33,7 +33,7 @@ import pytest
 
 import odonata
 from command import call
-from odonata import Scenario, plug_ins, shipped
+from odonata import Scenario, shipped
 from odonata.batch import JobLog
 from odonata.cli.commands import odonata as command
 from odonata.scenario.toml_source import parse_toml
@@ -395,7 +395,7 @@ def test_blocks_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # What a block registers is gone with it.
-    monkeypatch.setattr(plug_ins, "_REGISTERED", {})
+    monkeypatch.setattr("odonata.plug_ins.registered._REGISTERED", {})
     (tmp_path / "examples").symlink_to(examples)
     monkeypatch.setattr(shipped, "resources", SimpleNamespace(files=lambda _: examples.parent))
     running = [block for block in BLOCKS[page] if block.runs]
