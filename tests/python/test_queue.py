@@ -15,6 +15,8 @@ import pytest
 import odonata
 from odonata import JobLogError, Scenario, ScenarioError
 from odonata.batch import run_schedules
+from odonata.batch.from_scenario import ScheduleRun
+from odonata.errors import OdonataError
 
 #: A dragonfly of 72 nodes.
 MACHINE = """
@@ -181,3 +183,32 @@ def test_a_schedule_goes_on_after_a_kill(tmp_path: Path) -> None:
     simulated = [one["easy"]["network"]["windows"]["simulated"] for one in reports]
     assert simulated[1] == simulated[0] - kept
     assert pq.read_table(whole / "jobs.parquet").num_rows == 50
+
+
+def test_windows_are_kept_in_a_file_of_windows_alone(tmp_path: Path) -> None:
+    """Other content stays as it is, also without a line's end; so does what a link names."""
+
+    def schedules_with(file: Path) -> None:
+        run = ScheduleRun(queue(job(72, COMPUTE.format(n=2000))), file)
+        for name in run.names:
+            run.run(name)
+
+    other = tmp_path / "notes"
+    link = tmp_path / "link"
+    link.symlink_to(other)
+    for content in ("mine", "mine\n", "windows", f"windows {'0' * 64}\n", "\n"):
+        other.write_text(content)
+        for path, reason in ((other, "is no file of windows"), (link, "it is a link")):
+            with pytest.raises(OdonataError, match=reason):
+                schedules_with(path)
+            assert other.read_text() == content
+    kept = tmp_path / "windows"
+    schedules_with(kept)
+    whole = kept.read_bytes()
+    kept.write_bytes(whole[:-5])
+    schedules_with(kept)
+    assert kept.read_bytes() == whole
+    kept.write_bytes(whole + b"mine\n")
+    with pytest.raises(OdonataError, match="is no window"):
+        schedules_with(kept)
+    assert kept.read_bytes() == whole + b"mine\n"

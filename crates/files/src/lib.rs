@@ -188,6 +188,29 @@ pub fn open_plain(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a file, or makes it, to read what an earlier run wrote in it and to write on.
+///
+/// # Errors
+/// If it is a link, a device or a pipe, or can be neither opened nor made.
+pub fn open_to_continue(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags);
+    let file = match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.create_new(true).open(path)?
+        }
+        Err(_) if path.is_symlink() => return Err(refused("it is a link; allowed: a file")),
+        opened => opened?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(refused(
+            "it is no file; allowed: a file, or the name of a new one",
+        ));
+    }
+    Ok(file)
+}
+
 /// Opens a file that is no device; of those some never end.
 fn open_any(path: &Path) -> io::Result<(File, FileType)> {
     // Does not wait for the writer of a pipe.

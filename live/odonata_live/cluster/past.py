@@ -89,7 +89,7 @@ class Past:
             ClusterError: If nothing started, or it counts processors and tells no nodes.
         """
         nodes, groups = schedule.machine_nodes, {}
-        if grap := schedule.options.get("grap"):
+        if grap := schedule.options.get("schedule", {}).get("grap"):
             count = int(grap["groups"])
             # As equal as possible, the larger first: as the simulator cuts the machine.
             groups = {str(g): nodes // count + (g < nodes % count) for g in range(count)}

@@ -121,7 +121,8 @@ class Schedule:
         machine_nodes: Nodes of the machine.
         unit: What is counted, in tables and figures: ``nodes``, or ``processors`` where jobs share
             nodes.
-        options: How it was made, in the engine's form.
+        options: How it was made: under ``schedule`` the table `[schedule]`, the rest in the
+            engine's form.
         jobs: One row per job of the log (``docs/scheduling.md`` describes the columns).
         occupancy: Nodes in use and jobs waiting, a row per interval.
         summary: Its figures.

@@ -8,8 +8,8 @@
 //! Equal windows are simulated once.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -35,6 +35,9 @@ use crate::topology::circuits::with_circuits;
 
 /// Most iterations of a job in a window.
 const MOST_ITERATIONS: u64 = 1 << 20;
+
+/// Longest line of a file of windows: the ends of more jobs than a machine has nodes.
+const LONGEST_WINDOW_BYTES: u64 = 16 << 20;
 
 /// What identifies a window: a hash of everything that it depends on.
 type Key = [u8; 32];
@@ -224,39 +227,45 @@ fn iterations_of(job: &Job) -> u32 {
 }
 
 impl Machine {
-    /// Takes windows over that an earlier run kept in a file, and keeps those to come in it.
+    /// Takes windows over that an earlier run kept in a file, and keeps those to come in it. What
+    /// a run that was killed wrote in part goes; a file of anything else stays as it is.
     fn keep(&mut self, path: &Path) -> Result<(), Error> {
-        let refused = |error: std::io::Error| {
-            crate::error::refused(format!("{}: cannot be used: {error}", path.display()))
+        let refused = |reason: &dyn std::fmt::Display| {
+            crate::error::refused(format!("{}: {reason}", path.display()))
         };
-        let head = format!("windows {}", hex(&self.identity()));
+        let unusable = |error: std::io::Error| refused(&format!("cannot be used: {error}"));
+        let head = format!("windows {}\n", hex(&self.identity()));
+        let mut file = odonata_files::open_to_continue(path).map_err(unusable)?;
+        let mut reader = BufReader::new(&file);
         let mut whole = 0;
-        if path.exists() {
-            let mut reader = BufReader::new(File::open(path).map_err(refused)?);
-            let mut line = String::new();
-            let mut first = true;
-            while reader.read_line(&mut line).map_err(refused)? > 0 && line.ends_with('\n') {
-                if first && line.trim_end() != head {
-                    return Err(crate::error::refused(format!(
-                        "{}: keeps windows of another machine or of other applications; allowed: \
-                         the file of the same schedule, or one that does not exist yet",
-                        path.display()
-                    )));
-                }
-                if !first && let Some((key, ends)) = read_window(&line) {
-                    self.known.insert(key, ends);
-                }
-                first = false;
-                whole += line.len() as u64;
-                line.clear();
+        let mut line = Vec::new();
+        for number in 1.. {
+            line.clear();
+            let mut bounded = reader.by_ref().take(LONGEST_WINDOW_BYTES);
+            bounded.read_until(b'\n', &mut line).map_err(unusable)?;
+            let is_head = number == 1;
+            if is_head && !line.is_empty() && line != head.as_bytes() {
+                return Err(refused(
+                    &"keeps windows of another machine or of other applications, or is no file of \
+                      windows; allowed: the file of the same schedule, or the name of a new one",
+                ));
             }
+            let at_end = (line.len() as u64) < LONGEST_WINDOW_BYTES;
+            if !line.ends_with(b"\n") && at_end {
+                break;
+            }
+            if !is_head {
+                let window = str::from_utf8(&line).ok().and_then(read_window);
+                let no_window = format!("line {number} is no window; allowed: a hash and times");
+                let (key, ends) = window.ok_or_else(|| refused(&no_window))?;
+                self.known.insert(key, ends);
+            }
+            whole += line.len() as u64;
         }
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let mut file = file.map_err(refused)?;
-        // What a run that was killed wrote in part goes.
-        file.set_len(whole).map_err(refused)?;
+        file.set_len(whole).map_err(unusable)?;
+        file.seek(SeekFrom::Start(whole)).map_err(unusable)?;
         if whole == 0 {
-            writeln!(file, "{head}").map_err(refused)?;
+            file.write_all(head.as_bytes()).map_err(unusable)?;
         }
         self.kept = Some(file);
         Ok(())
