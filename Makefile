@@ -119,7 +119,7 @@ test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of liv
 	$(BIN)/python -m pytest live/tests/real
 
 .PHONY: lint
-lint: $(VENV)/.lint-prerequisites $(or $(wildcard $(VENV)/.checked-engine),$(VENV)/.engine) ## formatting, clippy, rustdoc, ruff, mypy
+lint: $(VENV)/.lint-prerequisites $(or $(wildcard $(VENV)/.engine),$(VENV)/.checked-engine) ## formatting, clippy, rustdoc, ruff, mypy
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --profile quick --locked --quiet -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --profile quick --locked --quiet
