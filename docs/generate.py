@@ -1,7 +1,6 @@
-"""Regenerates the generated pages and figures of ``docs/``, and modules of the package.
+"""Regenerates the generated pages and figures of ``docs/``.
 
-Among the pages is the man page, in ``packaging/odonata.data``. The modules are
-``batch/declared.py`` and ``cli/schedule_options.py`` of ``python/odonata``.
+Among the pages is the man page, in ``packaging/odonata.data``.
 
 ``make docs`` runs all of it. ``python docs/generate.py --pages`` leaves the figures, which are
 simulated, as they are; ``--check`` writes nothing and fails if a page is out of date.
@@ -13,31 +12,22 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-
-PACKAGE = ROOT / "python" / "odonata"
-#: Tables of `[schedule]`, which the package reads when it is imported.
-TABLES = PACKAGE / "batch" / "declared.py"
-OPTIONS = PACKAGE / "cli" / "schedule_options.py"
 #: In what a wheel installs outside the package: share/man/man1 below the environment.
 MAN_PAGE = ROOT / "packaging" / "odonata.data" / "data" / "share" / "man" / "man1" / "odonata.1"
 
 
 def pages() -> dict[Path, str]:
-    """The generated pages and modules by file."""
+    """The generated pages by file."""
     from generators.api_page import api_page
     from generators.cli_page import cli_page
     from generators.man_page import man_page
     from generators.notebooks import notebooks
-    from generators.options_module import options_module
     from generators.results_page import results_page
     from generators.scenario_page import scenario_page
-    from generators.schedule_module import schedule_module
     from generators.validation_page import validation_page
 
     docs = ROOT / "docs"
     return {
-        TABLES: schedule_module(),
-        OPTIONS: options_module(),
         docs / "scenario.md": scenario_page(ROOT),
         docs / "results.md": results_page(),
         docs / "cli.md": cli_page(),
@@ -64,10 +54,6 @@ def main(options: list[str]) -> int:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date; run: make docs", file=sys.stderr)
         return 1 if stale else 0
-    # The page of the command line shows what this module says: of another one it is another page.
-    from generators.options_module import options_module
-
-    OPTIONS.write_text(options_module(), encoding="utf-8")
     for path, text in pages().items():
         path.write_text(text, encoding="utf-8")
         print(path.relative_to(ROOT))

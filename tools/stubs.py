@@ -19,6 +19,7 @@ from odonata.units import QUANTITIES
 PACKAGE = Path(declared.__file__).parent
 #: The types of values of several kinds: where they are, and what they are called.
 UNIONS = {"Motif": "motif.Motif", "Traffic": "traffic.AnyTraffic", "Network": "network.Network"}
+UNIONS["ScheduleNetwork"] = "batch.declared.AnyScheduleNetwork"
 PLAIN = {
     "flag": "bool",
     "integer": "int",
@@ -35,6 +36,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import odonata.application
+import odonata.batch.declared
 import odonata.declared
 import odonata.load
 import odonata.machines.machine
@@ -139,7 +141,7 @@ def _kind(kind: Any) -> str:
             return f"names.{_title(of)}"
         case "one-of":
             return _literal(of)
-        case "file":
+        case "file" | "written":
             return "str"
         case "list":
             return f"list[{_kind(of)}]"

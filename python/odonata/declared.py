@@ -2,9 +2,10 @@
 
 They are found where they belong: families of networks and link classes in :mod:`odonata.network`,
 jobs in :mod:`odonata.load`, what jobs do in :mod:`odonata.motif`, :mod:`odonata.application` and
-:mod:`odonata.traffic`, the machine in :mod:`odonata.machines.machine`; all others are here. Each
-module takes its own by :func:`classes_of`. Their types are in stubs beside the modules, which
-``tools/stubs.py`` writes from the same declarations when the engine is built.
+:mod:`odonata.traffic`, the machine in :mod:`odonata.machines.machine`, schedules of logs in
+:mod:`odonata.batch.declared`; all others are here. Each module takes its own by
+:func:`classes_of`. Their types are in stubs beside the modules, which ``tools/stubs.py`` writes
+from the same declarations when the engine is built.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from odonata import _engine
 from odonata.bases import (
     ConfiguredNetwork,
     DiscoveredNetwork,
+    LevelBase,
     LinkClasses,
     MotifBase,
     NetworkBase,
@@ -33,9 +35,17 @@ _MODULES = {
     **dict.fromkeys(("Machine", "HostRange", "SizedRate", "SizedSpread"), "machines.machine"),
     **dict.fromkeys(("SharedNodes", "ManyRanks", "Background"), "machines.machine"),
     **dict.fromkeys(("Link", "LongLink", "NamedLink"), "network"),
+    **dict.fromkeys(("Reading", "Grap", "MultifactorTable"), "batch.declared"),
+    **dict.fromkeys(("Maintenance", "Reservation", "Schedule"), "batch.declared"),
 }
 #: The name of the module's type of tables of several kinds.
-_UNIONS = {"Motif": "Motif", "Traffic": "AnyTraffic"}
+_UNIONS = {"Motif": "Motif", "Traffic": "AnyTraffic", "ScheduleNetwork": "AnyScheduleNetwork"}
+#: What classes of tables of several kinds have beside their keys, and where they are.
+_KINDS = {
+    "Motif": (MotifBase, "motif"),
+    "Traffic": (TrafficBase, "traffic"),
+    "ScheduleNetwork": (LevelBase, "batch.declared"),
+}
 _PARAMETERS = Key(
     key="parameters",
     text="Parameters that the plug-in is given.",
@@ -97,7 +107,7 @@ def _chooser(key: str, text: str, names: list[str], *, implied: bool) -> Key:
 
 
 def _add_tables() -> None:
-    for table in _engine.tables():
+    for table in (*_engine.tables(), *_engine.schedule_tables()["tables"]):
         module = _MODULES.get(table["name"], "declared")
         _class(table["name"], table["text"], _keys(table), module)
     for kind in ("placement", "mapping"):
@@ -108,41 +118,32 @@ def _add_tables() -> None:
 
 
 def _add_kinds() -> None:
-    for kinds in _engine.kinds():
-        name, key = kinds["name"], kinds["key"]
-        base = TrafficBase if name == "Traffic" else MotifBase
-        shared = {one["key"]: Key(**one) for one in kinds["plug_in"]["table"]["keys"]}
+    levels = {"name": "ScheduleNetwork", "key": "level", "plug_in": None}
+    levels["kinds"] = _engine.schedule_tables()["levels"]
+    for kinds in (*_engine.kinds(), levels):
+        name, key, extra = kinds["name"], kinds["key"], kinds["plug_in"]
+        base, place = _KINDS[name]
+        shared = {one["key"]: Key(**one) for one in extra["table"]["keys"]} if extra else {}
         classes: dict[str, type[Table]] = {}
         for kind in kinds["kinds"]:
             table, names = kind["table"], kind["names"]
             chooser = _chooser(key, kind["key_text"], names, implied=kind["implied"])
             own = {one.key: one for one in _keys(table)}
-            keys = {**{k: own[k] for k in shared}, key: chooser, **own}
-            module = "traffic" if name == "Traffic" else "motif"
-            if "flop_rate" in own:
-                module = "application"
-            made = _class(
-                table["name"],
-                table["text"],
-                [*keys.values()],
-                module,
-                base=base,
-                read_as=name,
-            )
+            first = {k: own[k] for k in (shared if extra else own)}
+            keys = [*{**first, key: chooser, **own}.values()]
+            module = "application" if "flop_rate" in own else place
+            made = _class(table["name"], table["text"], keys, module, base=base, read_as=name)
             classes |= dict.fromkeys(names, made)
-        table, module = kinds["plug_in"]["table"], name.lower()
-        called = Key(key=key, text="Name of the plug-in.", kind="text", needed=True)
-        called.facts["not"] = kinds["plug_in"]["kind"]
-        plug_in = _class(
-            table["name"],
-            table["text"],
-            [*shared.values(), called, _PARAMETERS],
-            module,
-            base=base,
-            read_as=name,
-        )
+        plug_in = None
+        if extra:
+            table = extra["table"]
+            called = Key(key=key, text="Name of the plug-in.", kind="text", needed=True)
+            called.facts["not"] = extra["kind"]
+            keys = [*shared.values(), called, _PARAMETERS]
+            plug_in = _class(table["name"], table["text"], keys, place, base=base, read_as=name)
         CHOICES[name] = (key, classes, plug_in)
-        _add(_UNIONS[name], Union[(*dict.fromkeys(classes.values()), plug_in)], module)
+        every = (*dict.fromkeys(classes.values()), *((plug_in,) if plug_in else ()))
+        _add(_UNIONS[name], Union[every], place)  # noqa: UP007
     made = _contents["odonata.application"]
     _add("SKELETONS", tuple(made.values()), "application")
     _contents["odonata.motif"] |= made

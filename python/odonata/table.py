@@ -13,13 +13,14 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from typing_extensions import Self
 
 from odonata import _engine, names
 from odonata.errors import Problem, ScenarioError
-from odonata.plug_ins import is_known, names_of_jobs
+from odonata.plug_ins import is_known, known, names_of_jobs
 from odonata.scenario.documented import FIELDS, sentence
 from odonata.scenario.written import as_written
 from odonata.units import QUANTITIES, Quantity
@@ -77,6 +78,13 @@ class Key:
         return self.kind.get("file") if isinstance(self.kind, dict) else None
 
     @property
+    def engine_name(self) -> str:
+        """The key in the engine's form: with the unit of its quantity."""
+        quantity = self.kind.get("quantity") if isinstance(self.kind, dict) else None
+        suffix = QUANTITIES[quantity].suffix if quantity is not None else ""
+        return self.key if self.key.endswith(suffix) else self.key + suffix
+
+    @property
     def is_made(self) -> bool:
         """Whether its default is made anew: a table or list, of which help shows nothing."""
         return isinstance(self.default, (Table, dict)) or self.default == []
@@ -98,7 +106,8 @@ class Key:
         if "table" in kind:
             return CLASSES[kind["table"]]._of({})
         if "forms" in kind:
-            return default["policy"]
+            # The name that it is by default.
+            return default if isinstance(default, str) else default["policy"]
         if "quantity" in kind:
             quantity = QUANTITIES[kind["quantity"]]
             return quantity.of_engine(default)
@@ -287,6 +296,21 @@ class Table(metaclass=_Documented):
                 data.setdefault(key.key, written(value, which))
         return data
 
+    def engine_form(self, directory: Path = Path()) -> dict[str, Any]:
+        """The form of the engine: integers in base units, absolute paths.
+
+        Args:
+            directory: What names of files are relative to.
+        """
+        form: dict[str, Any] = {}
+        for name, key in type(self).keys.items():
+            value = getattr(self, name)
+            is_file = key.file_parts is not None and value is not None
+            form[key.engine_name] = (
+                str(directory / value) if is_file else _in_engine(value, directory)
+            )
+        return form
+
     def changed(self, **values: Any) -> Self:
         """A copy with other values of some keys, which are not checked."""
         given = {**self._given}
@@ -299,6 +323,16 @@ class Table(metaclass=_Documented):
         copy = type(self)._of(given)
         copy.__dict__.update({**kept, "_given": given})
         return copy
+
+
+def _in_engine(value: Any, directory: Path) -> Any:
+    if isinstance(value, Quantity):
+        return value.engine_value()
+    if isinstance(value, Table):
+        return value.engine_form(directory)
+    if isinstance(value, list):
+        return [_in_engine(one, directory) for one in value]
+    return value
 
 
 def written(value: Any, which: Which) -> Any:
@@ -324,7 +358,8 @@ def checked_table(name: str, values: Mapping[str, Any]) -> tuple[dict[str, Any],
     wrong: list[Problem] = []
     plain = as_written(values, name.lower(), wrong)
     wrong = [replace(one, path=one.path.partition(".")[2]) for one in wrong]
-    text, found = _engine.checked_table(name, json.dumps(plain), names_of_jobs())
+    plug_ins = {**names_of_jobs(), "order": [*known("order")]}
+    text, found = _engine.checked_table(name, json.dumps(plain), plug_ins)
     paths = {problem.path for problem in wrong}
     problems = wrong + [Problem(*one) for one in found if one[0] not in paths]
     return json.loads(text), problems

@@ -20,9 +20,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from typing_extensions import Self
 
 from odonata import _engine
@@ -126,37 +123,6 @@ class Quantity(int):
         return format(int(self), spec) if spec else str(self)
 
     @classmethod
-    def __get_pydantic_core_schema__(
-        cls, source: type[Any], handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        """Accepts texts and values of this class, nothing else."""
-
-        def validate(value: Any) -> Quantity:
-            if isinstance(value, cls):
-                return value
-            if isinstance(value, str):
-                try:
-                    return cls.parse(value)
-                except UnitError as error:
-                    raise quantity_error(error) from None
-            found = describe(value)
-            if isinstance(value, (int, float)) and not isinstance(value, bool):
-                found += " without a unit"
-            raise quantity_error(UnitError(found, cls.allowed))
-
-        return core_schema.no_info_plain_validator_function(
-            validate,
-            serialization=core_schema.plain_serializer_function_ser_schema(str),
-        )
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """As `json_schema`."""
-        return cls.json_schema()
-
-    @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """A string whose pattern names the accepted units."""
         units = "|".join(re.escape(unit) for unit in cls.units)
@@ -246,15 +212,6 @@ class Span(Quantity):
 QUANTITIES: Mapping[str, type[Quantity]] = {
     one.name: one for one in (Duration, Size, Rate, FlopRate, Share, GlobalLoad, Span)
 }
-
-
-def quantity_error(error: UnitError) -> PydanticCustomError:
-    """The pydantic form of a unit error; keeps what was found and what is allowed."""
-    return PydanticCustomError(
-        "quantity",
-        "found {found}; allowed: {allowed}",
-        {"found": error.found, "allowed": error.allowed, "hint": error.hint},
-    )
 
 
 def describe(value: object) -> str:

@@ -7,25 +7,21 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from odonata import _engine
-from odonata.batch.table import ScheduleTable
 from odonata.errors import CheckpointError, ScenarioError, SimulationError
 from odonata.scenario import Scenario
 from odonata.scenario.files import (
     difference,
     fingerprint_of,
     fingerprints_of,
-    keys_of_files,
     missing_files,
     named_files,
     words,
 )
-from odonata.scenario.model import described_fields
 from odonata.simulate import run
 from odonata.simulate.checkpoint import Checkpoint
 from odonata.study.execution import Point, Store, run_points
@@ -38,9 +34,7 @@ from odonata.table import CLASSES
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
-MIXED = ("mix", "mpi_share")
-
-#: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or FileName.
+#: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or a file.
 NO_FILES = {
     *("MarkerBorder.marker", "RegionBorder.region"),
     "Scenario.title",
@@ -48,41 +42,10 @@ NO_FILES = {
     "Collective.algorithm",
     "Arrivals.links",
     *("HostRange.names", "Machine.name"),
-    *("ScheduleTable.policy", "ScheduleTable.compare", "Reading.columns", "Reading.separator"),
-    *("ScheduleTable.estimates", "ScheduleTable.running_estimates", "Grap.modes"),
-    *(f"{level}Network.{key}" for level in ("SpeedUp", "Flow", "Packet") for key in MIXED),
-    *(f"{level}Network.injection" for level in ("Flow", "Packet")),
-    *(f"{window}.{key}" for window in ("Maintenance", "Reservation") for key in ("start", "end")),
-    "Reservation.users",
+    *("Reading.columns", "Reading.separator", "Reservation.users"),
     *("PlugInMotif.kind", "PlugInTraffic.pattern"),
-    *("PlacementPlugIn.plug_in", "MappingPlugIn.plug_in", "Job.placement", "Job.mapping"),
-    "ScheduleTable.order",
+    *("PlacementPlugIn.plug_in", "MappingPlugIn.plug_in"),
 }
-
-
-def _tables(annotation: Any, seen: dict[type[BaseModel], None]) -> None:
-    """All tables that a type can hold, in `seen`."""
-    is_table = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    if is_table and annotation not in seen:
-        seen[annotation] = None
-        for field in annotation.model_fields.values():
-            _tables(field.annotation, seen)
-    for inner in get_args(annotation):
-        _tables(inner, seen)
-
-
-def _is_free_text(annotation: Any) -> bool:
-    if annotation is str:
-        return True
-    if isinstance(annotation, type):
-        return False
-    return any(_is_free_text(inner) for inner in get_args(annotation))
-
-
-def _schedules() -> dict[type[BaseModel], None]:
-    seen: dict[type[BaseModel], None] = {}
-    _tables(ScheduleTable, seen)
-    return seen
 
 
 def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
@@ -98,30 +61,9 @@ def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
             texts = ("text", {"list": "text"})
             if key.kind in texts and called not in NO_FILES and not key.words:
                 undecided.add(called)
-    for model in _schedules():
-        files = {name for name, _, parts in keys_of_files(model) if parts is not None}
-        for name, field in described_fields(model).items():
-            called = f"{model.__name__}.{name}"
-            if name not in files:
-                assert "elative to the scenario" not in (field.description or ""), called
-                # Dictionaries have names as keys; their values are tables.
-                own = _is_free_text(field.annotation) and not _checked(model, name)
-                if own and called not in NO_FILES:
-                    undecided.add(called)
     assert not undecided
     assert {"MappingTable.matrix", "ReconfigurableDragonfly.circuits_file"} <= named
     assert {"Trace.file", "Codes.inter_file", "Phases.file", "EdgeList.file"} <= named
-
-
-def _checked(table: type[BaseModel], name: str) -> bool:
-    """Whether something else than names of files is demanded of a key's texts."""
-    schema = table.model_json_schema(mode="validation")["properties"]
-    shown = schema[table.model_fields[name].alias or name]
-    forms = [shown, *shown.get("anyOf", []), *shown.get("oneOf", [])]
-    texts = [form for form in forms if form.get("type") == "string"]
-    return not texts or all(
-        "enum" in form or "const" in form or "pattern" in form for form in texts
-    )
 
 
 # --- One scenario for every key that names files ------------------------------------------
@@ -329,10 +271,10 @@ def test_every_key_that_names_files_has_a_case(tmp_path: Path) -> None:
         for file in named_files(make(folder)[0]):
             covered.add(str(file.place[-1]))
     keys = {
-        key
-        for table in (*CLASSES.values(), *_schedules())
-        for _, key, parts in keys_of_files(table)
-        if parts is not None
+        key.key
+        for table in CLASSES.values()
+        for key in table.keys.values()
+        if key.file_parts is not None
     }
     # The lists of CODES by themselves are read as those of a configuration are.
     assert keys - covered == {"intra_file", "inter_file"}

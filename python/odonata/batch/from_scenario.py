@@ -60,9 +60,10 @@ class ScheduleRun:
         if self._table.log is None:
             self.log = queue_log(scenario, self._machine_nodes())
         else:
+            reading = self._table.reading
             self.log = read_job_log(
                 scenario.directory / self._table.log,
-                **self._table.reading.model_dump(),
+                **{name: getattr(reading, name) for name in type(reading).keys},
                 machine_nodes=self._table.nodes,
             )
         self._networks = {

@@ -1,8 +1,7 @@
 """The `[schedule]` table of a scenario: a job log, and the schedules that it asks for.
 
-The engine declares its keys (``crates/odonata/src/spec/schedule.rs``), from which
-``docs/generate.py`` writes :mod:`odonata.batch.declared`. Here is what it means to compare
-schedules that differ in some of them. :mod:`odonata.batch.from_scenario` runs it.
+The engine declares its keys (``crates/odonata/src/spec/schedule.rs``). Here is what it means to
+compare schedules that differ in some of them. :mod:`odonata.batch.from_scenario` runs it.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import model_validator
-from pydantic_core import PydanticCustomError
-
 from odonata import _engine
 from odonata.batch.declared import Schedule
-from odonata.errors import ScenarioError
+from odonata.errors import Problem, ScenarioError
 from odonata.plug_ins import find, is_known, known
-from odonata.scenario.problem import problem
+from odonata.table import CLASSES
 
 #: As a schedule to compare with: that which the log records.
 RECORDED = "recorded"
@@ -58,6 +54,10 @@ class Which:
         return f"{self.policy}{order}{grap}{changes}"
 
 
+class _ContradictionError(ValueError):
+    """What is allowed in place of a schedule that says nothing, or contradicts itself."""
+
+
 class ScheduleTable(Schedule):
     """A job log, and when its jobs start: see [scheduling](scheduling.md)."""
 
@@ -89,22 +89,15 @@ class ScheduleTable(Schedule):
 
         Raises:
             ScenarioError: If keys that it changes have no such values.
-            PydanticCustomError: If it says nothing, or contradicts itself.
+            _ContradictionError: If it says nothing, or contradicts itself.
         """
         from odonata.scenario import set_key, typed_value
 
         if which == RECORDED:
             return None
         one = Which.read(which)
-        data = self.model_dump(
-            by_alias=True,
-            exclude_none=True,
-            exclude_unset=True,
-            exclude={"compare"},
-            warnings=False,
-        )
-        if self.network is not None:
-            data["network"]["level"] = self.network.level
+        data = self.as_written()
+        data.pop("compare", None)
         data |= {"policy": one.policy, "order": one.order}
         if not one.grap:
             data.pop("grap", None)
@@ -114,24 +107,20 @@ class ScheduleTable(Schedule):
         for key, value in one.changes:
             set_key(data, key, typed_value(value))
         if one.grap != ("grap" in data):
-            raise problem("", f'"{which}"', "+grap if, and only if, `grap` has its groups")
+            raise _ContradictionError("+grap if, and only if, `grap` has its groups")
         changed = ScheduleTable(**data)
-        if one.changes and _same(changed, ScheduleTable(**before)):
-            raise problem("", f'"{which}"', "changes; its keys have these values anyway")
+        if one.changes and changed == ScheduleTable(**before):
+            raise _ContradictionError("changes; its keys have these values anyway")
         return changed
 
-    @model_validator(mode="after")
-    def _consistent(self) -> ScheduleTable:
-        plain, plug_ins = json.dumps(self.as_written()), {"order": known("order")}
-        for path, _, found, allowed in _engine.checked_table("Schedule", plain, plug_ins)[1]:
-            raise problem(path, found, allowed)
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
         orders = {self.order} | {Which.read(one).order for one in self.compare if one != RECORDED}
         if self.multifactor is not None and "multifactor" not in orders:
             allowed = "no value: weights and their times have a meaning with multifactor only"
-            raise problem("multifactor", "a table", allowed)
+            raise _refused("multifactor", "a table", allowed)
         if self.compare:
             self._check_compare()
-        return self
 
     def _check_compare(self) -> None:
         made = [(self._own, self._variant(self._own))]
@@ -141,21 +130,21 @@ class ScheduleTable(Schedule):
                 one = self._variant(which)
             except ScenarioError as error:
                 said = "; ".join(f"{p.path}: {p.message}" for p in error.problems)
-                raise problem(place, found, f"values that the keys take ({said})") from None
-            except PydanticCustomError as error:
-                raise problem(place, found, (error.context or {})["allowed"]) from None
-            twice = next((name for name, other in made if _same(one, other)), None)
+                raise _refused(place, found, f"values that the keys take ({said})") from None
+            except _ContradictionError as error:
+                raise _refused(place, found, str(error)) from None
+            twice = next((name for name, other in made if one == other), None)
             if twice is not None:
                 allowed = (
                     f"schedules that differ; {twice} is there twice. What differs follows, such as "
                     "easy,estimates=perfect"
                 )
-                raise problem(place, found, allowed)
+                raise _refused(place, found, allowed)
             made.append((which, one))
 
 
-def _same(one: ScheduleTable | None, other: ScheduleTable | None) -> bool:
-    """Whether two tables say the same, be it by default."""
-    if one is None or other is None:
-        return one is other
-    return one.model_dump(warnings=False) == other.model_dump(warnings=False)
+CLASSES["ScheduleTable"] = ScheduleTable
+
+
+def _refused(path: str, found: str, allowed: str) -> ScenarioError:
+    return ScenarioError([Problem(path, f"found {found}; allowed: {allowed}", found, allowed)])

@@ -1,4 +1,4 @@
-"""Options of commands that set keys of a scenario, as ``docs/generate.py`` writes them."""
+"""Options of commands that set keys of a scenario."""
 
 from __future__ import annotations
 

@@ -14,11 +14,9 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from odonata.errors import Problem
-from odonata.scenario.model import Table as Model
-from odonata.scenario.normal_form import NamesFile
 from odonata.scenario.problem import key_path
 from odonata.table import Table
 
@@ -83,25 +81,9 @@ class NamedFile:
 
 
 @functools.cache
-def keys_of_files(table: type[Table | Model]) -> list[tuple[str, str, str | None]]:
+def _keys(table: type[Table]) -> list[tuple[str, str, str | None]]:
     """Attribute and key of all that a table may hold, and what belongs to the file it names."""
-    if issubclass(table, Table):
-        return [(name, key.key, key.file_parts) for name, key in table.keys.items()]
-    return [
-        (name, field.alias or name, _parts(field.metadata) or _parts([field.annotation]))
-        for name, field in table.model_fields.items()
-    ]
-
-
-def _parts(found: Iterable[Any]) -> str | None:
-    """What belongs to a file whose mark is in a type, and not in the tables that it may hold."""
-    for one in found:
-        if isinstance(one, NamesFile):
-            return one.parts
-        parts = _parts([*getattr(one, "__metadata__", ()), *get_args(one)])
-        if parts is not None:
-            return parts
-    return None
+    return [(name, key.key, key.file_parts) for name, key in table.keys.items()]
 
 
 def named_files(scenario: Scenario) -> list[NamedFile]:
@@ -114,8 +96,8 @@ def named_files(scenario: Scenario) -> list[NamedFile]:
 
 
 def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterator[NamedFile]:
-    if isinstance(value, (Table, Model)):
-        for name, key, parts in keys_of_files(type(value)):
+    if isinstance(value, Table):
+        for name, key, parts in _keys(type(value)):
             inner = getattr(value, name)
             if inner is None:
                 continue
@@ -131,7 +113,7 @@ def _named(value: Any, place: tuple[str | int, ...], directory: Path) -> Iterato
     elif isinstance(value, dict):
         for key, inner in value.items():
             yield from _named(inner, (*place, key), directory)
-    elif isinstance(value, list) and value and isinstance(value[0], (Table, Model, dict, list)):
+    elif isinstance(value, list) and value and isinstance(value[0], (Table, dict, list)):
         for index, inner in enumerate(value):
             yield from _named(inner, (*place, index), directory)
 

@@ -28,7 +28,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
 from typing_extensions import Self
 
 from odonata import _engine
@@ -40,11 +39,11 @@ from odonata.errors import Problem, ScenarioError
 from odonata.plug_ins import names_of_jobs
 from odonata.plug_ins.forms import with_plug_ins
 from odonata.scenario.files import named_files
-from odonata.scenario.problem import key_path, problems
+from odonata.scenario.problem import key_path
 from odonata.scenario.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.scenario.toml_text import toml_text
 from odonata.scenario.written import as_written
-from odonata.table import Key, Table, Which
+from odonata.table import Key, Table
 from odonata.units import Share, describe
 
 if TYPE_CHECKING:
@@ -155,22 +154,21 @@ class Scenario(Table):
             ScenarioError: Of all mistakes.
         """
         given, found = _checked(data, directory)
-        schedule = None
-        if "schedule" in data:
+        if isinstance(given.get("schedule"), dict):
             try:
-                schedule = ScheduleTable.model_validate(data["schedule"])
-            except ValidationError as error:
-                for one in problems(error, ScheduleTable):
-                    path = f"schedule{'.' if one.path else ''}{one.path}"
-                    found.append(replace(one, path=path))
+                schedule = ScheduleTable(**given["schedule"])
+            except ScenarioError as error:
+                places = ((one, f"schedule.{one.path}".rstrip(".")) for one in error.problems)
+                found += [replace(one, path=path) for one, path in places]
             else:
                 found += _beside_schedule(schedule, data)
-                given["schedule"] = _schedule_written(schedule, "given")
+        elif "schedule" in given:
+            wrong = describe(data["schedule"])
+            message = f"found {wrong}; allowed: a table"
+            found.append(Problem("schedule", message, wrong, "a table"))
         if found:
             raise ScenarioError(found, file)
         self.__dict__.update(_given=given, _file=file, _directory=directory, _source=_Source())
-        if schedule is not None:
-            self.__dict__["schedule"] = schedule
 
     @classmethod
     def from_file(cls, file: str | os.PathLike[str]) -> Self:
@@ -256,13 +254,6 @@ class Scenario(Table):
     def without_defaults(self) -> dict[str, Any]:
         """The scenario as nested dicts and lists, without keys that have their defaults."""
         return self.as_written("changed")
-
-    def as_written(self, which: Which = "given") -> dict[str, Any]:
-        """The keys as a TOML reader has them."""
-        data = super().as_written(which)
-        if self.schedule is not None:
-            data["schedule"] = _schedule_written(self.schedule, which)
-        return data
 
     def __eq__(self, other: object) -> bool:
         """Whether another scenario says the same, of files of the same directory."""
@@ -429,10 +420,7 @@ def _checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], 
         directory: What names of files in it are relative to.
     """
     wrong: list[Problem] = []
-    plain = {
-        str(key): None if key == "schedule" else as_written(value, str(key), wrong)
-        for key, value in data.items()
-    }
+    plain = {str(key): as_written(value, str(key), wrong) for key, value in data.items()}
     text, found = _engine.checked(json.dumps(plain), str(directory), names_of_jobs())
     paths = {problem.path for problem in wrong}
     return json.loads(text), wrong + [Problem(*one) for one in found if one[0] not in paths]
@@ -472,20 +460,6 @@ def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[P
 def _plain(job: Any) -> Mapping[str, Any]:
     """The keys of a job that are given."""
     return job.as_written() if isinstance(job, Table) else job
-
-
-def _schedule_written(schedule: ScheduleTable, which: Which) -> dict[str, Any]:
-    """A schedule as a TOML reader has it."""
-    data = schedule.model_dump(
-        by_alias=True,
-        exclude_none=True,
-        exclude_unset=which == "given",
-        exclude_defaults=which == "changed",
-        warnings=False,
-    )
-    if schedule.network is not None:
-        data["network"] = {"level": schedule.network.level, **data["network"]}
-    return data
 
 
 def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:

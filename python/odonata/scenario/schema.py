@@ -9,7 +9,6 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from odonata import names
-from odonata.batch.table import ScheduleTable
 from odonata.plug_ins import ours
 from odonata.scenario import Scenario
 from odonata.scenario.documented import FIELDS
@@ -54,11 +53,6 @@ def scenario_schema() -> dict[str, Any]:
     """
     definitions: dict[str, Any] = {}
     whole = _table(Scenario, definitions)
-    # The job log's table is checked in Python.
-    schedule = _schema_of(ScheduleTable, "ScheduleTable", ("level",))
-    definitions |= schedule.pop("$defs")
-    del schedule["$schema"]
-    definitions["ScheduleTable"] = schedule
     return {
         "$schema": _DIALECT,
         **whole,
@@ -153,7 +147,7 @@ def _kind(kind: Any, facts: dict[str, Any], definitions: dict[str, Any]) -> dict
             return _one_of([*getattr(names, of.upper())])
         case "one-of":
             return _one_of(of)
-        case "file":
+        case "file" | "written":
             return {"type": "string"}
         case "list":
             inner = {k: v for k, v in facts.items() if not k.endswith("_entries")}
@@ -193,26 +187,16 @@ def study_schema() -> dict[str, Any]:
     """
     from odonata.study.file import StudyFile
 
-    return _schema_of(StudyFile, "Odonata study", ())
+    return _schema_of(StudyFile, "Odonata study")
 
 
-def _schema_of(table: type[BaseModel], title: str, choosers: tuple[str, ...]) -> dict[str, Any]:
+def _schema_of(table: type[BaseModel], title: str) -> dict[str, Any]:
     schema = table.model_json_schema(by_alias=True, schema_generator=_Generator)
     for one in (schema, *schema.get("$defs", {}).values()):
         if "description" in one:
             # Every property has its own.
             one["description"] = one["description"].partition(FIELDS)[0]
     definitions = schema.pop("$defs")
-    for definition in definitions.values():
-        properties = definition.get("properties", {})
-        required = definition.setdefault("required", [])
-        # A key with one value says which of several tables this is; a file must give it, though
-        # Python code may leave it out.
-        required += [
-            key for key in choosers if "const" in properties.get(key, {}) and key not in required
-        ]
-        if not required:
-            del definition["required"]
     return {
         "$schema": _DIALECT,
         "title": title,

@@ -302,7 +302,7 @@ def _read_schedules(directory: Path, label: str) -> list[Compared]:
     for one in schedules:
         summary = {"name": "all jobs", **{name: one.figure(name) for name in FIGURES}}
         table = tables.get(one.name)
-        dumped = {} if table is None else table.model_dump(mode="json", exclude_unset=True)
+        dumped = {} if table is None else table.as_written()
         whole = {} if scenario is None else scenario.to_dict()
         log = answer["log"].get("file", display.NO_VALUE)
         whole["schedule"] = {**(dumped or one.options), "policy": one.name, "log": log}

@@ -139,7 +139,7 @@ pub fn checked_table(name: &str, given: &Value, plug_ins: &PlugInNames) -> (Valu
     let mut is_classes = false;
     match name {
         "Placement" | "Mapping" => drop(reader.of_a_form("", name, &given)),
-        "Motif" | "Traffic" => drop(reader.of_a_kind("", name, &given)),
+        "Motif" | "Traffic" | "ScheduleNetwork" => drop(reader.of_a_kind("", name, &given)),
         "Network" => drop(reader.network(table)),
         _ if declared(name).is_some() => {
             drop(reader.declared_table("", name, Some(&given), &[]));
@@ -147,10 +147,10 @@ pub fn checked_table(name: &str, given: &Value, plug_ins: &PlugInNames) -> (Valu
         _ => is_classes = reader.link_classes(name, table),
     }
     for error in &mut reader.found {
-        let prefix = if is_classes {
-            "network.links."
-        } else {
-            "network."
+        let prefix = match name {
+            "Network" => "network.",
+            _ if is_classes => "network.links.",
+            _ => "",
         };
         if let Some(rest) = error.path.strip_prefix(prefix) {
             error.path = rest.to_owned();
