@@ -175,6 +175,20 @@ library = "open-mpi"
 allreduce = "ring"
 combine_bandwidth = "10 GB/s"
 """,
+    "Failures": """\
+[failures]
+links = [ { groups = [2, 3] } ]
+routers = "12, 20-21"
+nodes = [7]
+""",
+    "LinkFailure": """\
+[failures]
+links = [ { routers = [0, 1] }, { groups = [2, 3], count = 1, bandwidth = "25 %" } ]
+""",
+    "DrawnFailures": """\
+[failures]
+draw = [ { part = "links", link_class = "global", share = "5 %" }, { part = "routers", count = 1 } ]
+""",
     "Record": """\
 [record]
 messages = "all"

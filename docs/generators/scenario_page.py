@@ -57,6 +57,9 @@ HEADINGS = {
     "Collectives": "Collectives",
     "Record": "Record",
     "Machine": "Machine",
+    "Failures": "Failures",
+    "LinkFailure": "Failed links",
+    "DrawnFailures": "Failures at random",
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
@@ -130,6 +133,9 @@ def scenario_page(root: Path) -> str:
     )
     page.definition("Router", "###", "`[network.router]`")
     page.definition("Nic", "###", "`[network.nic]`")
+    page.definition("Failures", "##", "`[failures]`; see [failures](failures.md)")
+    page.definition("LinkFailure", "###", "`[failures] links = [ { routers = …, … }, … ]`")
+    page.definition("DrawnFailures", "###", "`[failures] draw = [ { part = …, … }, … ]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")

@@ -40,7 +40,7 @@ NO_FILES = {
     "Scenario.title",
     "Job.name",
     "Collective.algorithm",
-    "Arrivals.links",
+    *("Arrivals.links", "DrawnFailures.link_class"),
     *("HostRange.names", "Machine.name"),
     *("Reading.columns", "Reading.separator", "Reservation.users"),
     *("PlugInMotif.kind", "PlugInTraffic.pattern"),

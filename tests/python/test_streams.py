@@ -150,6 +150,32 @@ def test_a_byte_order_mark_is_no_fault(folder: Path) -> None:
     assert (found.returncode, found.stderr) == (ExitCode.OK, "")
 
 
+def test_ctrl_c_in_a_callback_of_python_is_not_lost(folder: Path) -> None:
+    """Python drops exceptions of a callback of a weak reference, as imports have them."""
+    script = (
+        "import signal, sys, weakref\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.argv = ['odonata', 'run', 's.toml', '--set', 'job.0.motif.iterations=100000000']\n"
+        "from odonata.cli import commands, main\n"
+        "class Thing: pass\n"
+        "run = commands.run\n"
+        "def interrupted(arguments, begin, answer):\n"
+        "    def begun():\n"
+        "        begin()\n"
+        "        thing = Thing()\n"
+        "        dropped = weakref.ref(thing, lambda _: signal.getsignal(signal.SIGINT)(2, None))\n"
+        "        del thing\n"
+        "    run(arguments, begun, answer)\n"
+        "commands.run = interrupted\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == ExitCode.INTERRUPTED, done.stderr
+    assert done.stderr.startswith("Interrupted: stopped")
+
+
 def test_ctrl_c_at_any_time_ends_with_its_code(folder: Path) -> None:
     """From the first moment that is ours on, imports included."""
     script = (

@@ -206,8 +206,22 @@ impl<'t> Routes<'t> {
                 }
                 // Checks the options, which are its own.
                 build(spec.algorithm)?;
+                // Where two groups are not joined, traffic between them has no minimal route: of what
+                // always prefers minimal ones, a route by way of a third group is in its place.
+                let prefers_minimal = || {
+                    build(Algorithm::UgalLocal(AdaptiveOptions {
+                        threshold_bytes: i64::MAX,
+                        ..options
+                    }))
+                };
+                let minimal = match build(Algorithm::Minimal) {
+                    Err(RouteError::Routing(RoutingError::GroupsNotJoined { .. })) => {
+                        prefers_minimal()
+                    }
+                    minimal => minimal,
+                };
                 Choosing::Adaptive {
-                    minimal: build(Algorithm::Minimal)?,
+                    minimal: minimal?,
                     detours: build(Algorithm::Valiant { via: options.via })?,
                     options,
                 }

@@ -378,20 +378,21 @@ impl AnyRouting {
             });
         }
         let grouped = || GroupedRoutes::new(topology);
+        let with_gaps = || GroupedRoutes::with_gaps(topology);
         let merged = virtual_channels;
         Ok(match algorithm {
             Algorithm::Minimal => Self::Minimal(Minimal::new(grouped()?, links, choice, merged)?),
             Algorithm::Valiant { via } => {
-                Self::Valiant(Valiant::new(grouped()?, via, links, choice, merged)?)
+                Self::Valiant(Valiant::new(with_gaps()?, via, links, choice, merged)?)
             }
             Algorithm::UgalLocal(options) => {
-                Self::UgalLocal(Ugal::new(grouped()?, links, choice, options, merged)?)
+                Self::UgalLocal(Ugal::new(with_gaps()?, links, choice, options, merged)?)
             }
             Algorithm::UgalGlobal(options) => {
-                Self::UgalGlobal(Ugal::new(grouped()?, links, choice, options, merged)?)
+                Self::UgalGlobal(Ugal::new(with_gaps()?, links, choice, options, merged)?)
             }
             Algorithm::Par(options) => {
-                Self::Par(Par::new(grouped()?, links, choice, options, merged)?)
+                Self::Par(Par::new(with_gaps()?, links, choice, options, merged)?)
             }
             Algorithm::Fpar { threshold, rules } => {
                 Self::Fpar(Fpar::new(topology, threshold, choice, rules, merged)?)

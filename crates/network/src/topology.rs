@@ -19,6 +19,7 @@ mod distances;
 pub mod dragonfly;
 pub mod dragonfly_plus;
 pub mod edge_list;
+pub mod failures;
 pub mod fat_tree;
 pub mod gml;
 pub mod graphml;
@@ -51,6 +52,9 @@ pub use dragonfly::{DragonflyError, DragonflyLinks, DragonflySpec, GroupWiring, 
 pub use dragonfly_plus::{
     DragonflyPlusError, DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement, largest_dragonfly,
     largest_dragonfly_plus,
+};
+pub use failures::{
+    Amount, DrawnFailures, Ends, FailedLinks, FailureError, Failures, Losses, Part,
 };
 pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};

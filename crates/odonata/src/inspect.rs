@@ -10,6 +10,7 @@ use odonata_network::topology::{
 };
 use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
 use odonata_network::{Peer, Routing, Topology};
+use odonata_units::NodeId;
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
@@ -128,6 +129,14 @@ pub fn describe(topology: &Topology) -> Value {
         "bisection_is_exact": found.bisection_is_exact,
         "link_classes": classes,
     });
+    for (key, lost) in [
+        ("nodes_out_of_service", found.lost_nodes),
+        ("routers_out_of_service", found.lost_routers),
+    ] {
+        if lost > 0 {
+            described[key] = lost.into();
+        }
+    }
     if let Some(LeafSpine { leaves, spines }) = found.leaf_spine {
         let plus = largest_dragonfly_plus(found.radix_max);
         let all_to_all = largest_dragonfly(found.radix_max);
@@ -146,7 +155,7 @@ pub fn describe(topology: &Topology) -> Value {
 }
 
 /// The wiring as tables: `routers` (group, and row and column where groups are
-/// 2-D), `nodes` (router) and `links` between routers, each once, with the end
+/// 2-D), `nodes` (router, and which are out of service if any is) and `links` between routers, each once, with the end
 /// of the lower port first, but for those that lead one way, which begin where they lead from.
 pub fn wiring(topology: &Topology) -> Vec<Table> {
     let router_of_port = topology.router_of_every_port();
@@ -164,6 +173,13 @@ pub fn wiring(topology: &Topology) -> Vec<Table> {
         "router",
         ports.map(|port| router_of_port[port.index()].0 as i32),
     );
+    if topology.lost_nodes().next().is_some() {
+        let all = (0..topology.nodes()).map(NodeId::from_index);
+        nodes.i8(
+            "out_of_service",
+            all.map(|node| u8::from(topology.is_lost(node))),
+        );
+    }
     let links: Vec<(usize, usize)> = topology
         .links()
         .map(|(port, other)| (port.index(), other.index()))

@@ -94,7 +94,7 @@ pub(crate) fn plan_each(
     let machine = Machine::new(router_of_node, topology.group_of_router.clone())
         .map_err(|error| vec![SpecError::new("network", error.to_string())])?;
     let mut placing = Placing {
-        state: MachineState::new(Arc::new(machine)),
+        state: MachineState::without(Arc::new(machine), topology.lost_nodes().collect()),
         spanned: BTreeSet::new(),
         known,
     };

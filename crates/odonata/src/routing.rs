@@ -115,6 +115,10 @@ fn unfit(error: &RoutingError, network: &Network) -> SpecError {
         found.message +=
             &format!(". By default a network of family \"{family}\" has routing = \"{usual}\"");
     }
+    if network.failures != spec::Failures::default() {
+        found.message += ". The network has failures: routing = \"shortest-path\", \"up-down\" and \
+                          \"dfsssp\" take what is left of any network";
+    }
     found
 }
 

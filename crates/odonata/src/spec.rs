@@ -5,6 +5,7 @@
 
 mod consistent;
 pub(crate) mod declarations;
+mod failures;
 pub(crate) mod family;
 mod forms;
 mod job;
@@ -32,6 +33,7 @@ use crate::error::SpecError;
 
 pub use crate::topology::families::*;
 pub use consistent::{JobEnd, check_jobs};
+pub use failures::{DrawnFailures, Failures, LinkFailure, Part};
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests};
 pub use forms::{Fits, Form, Forms, forms};
 pub use job::{

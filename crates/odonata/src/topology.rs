@@ -2,6 +2,7 @@
 
 pub(crate) mod circuits;
 pub(crate) mod classes;
+mod failures;
 pub(crate) mod families;
 mod job_matrix;
 pub(crate) mod switches;
@@ -16,10 +17,11 @@ use crate::spec::{CircuitSource, Family, Scenario};
 /// Builds the network of a scenario.
 ///
 /// # Errors
-/// If its parameters do not close, a file cannot be read or is wrong, or a link
-/// class is unknown or makes no sense. The error's path names the key.
+/// If its parameters do not close, a file cannot be read or is wrong, a link
+/// class is unknown or makes no sense, or something fails that there is not. The error's path names
+/// the key.
 pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
-    match &scenario.network.topology {
+    let whole = match &scenario.network.topology {
         Family::ReconfigurableDragonfly(dragonfly) if dragonfly.circuits == CircuitSource::Jobs => {
             circuits::joined_by_jobs(dragonfly, scenario)
         }
@@ -27,7 +29,8 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
             let built = family.build(&classes_of(scenario))?;
             uplinks::joined(built, scenario)
         }
-    }
+    }?;
+    failures::damaged(whole, &scenario.network)
 }
 
 /// The class of a name, as the scenario gives it or by default; any name will do.

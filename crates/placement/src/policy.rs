@@ -159,14 +159,13 @@ pub fn place(
     stream: &mut Stream,
 ) -> Result<Vec<NodeId>, Refusal> {
     let asked = request.nodes;
-    let machine = state.machine();
     if asked == 0 {
         return Err(Refusal::NoNodes);
     }
-    if asked > machine.nodes() {
+    if asked > state.in_service() {
         return Err(Refusal::LargerThanMachine {
             asked,
-            machine: machine.nodes(),
+            machine: state.in_service(),
         });
     }
     if let Policy::Explicit(listed) = &request.policy {
@@ -194,7 +193,7 @@ pub fn place(
             },
             None => Refusal::NotEnoughFree {
                 asked,
-                machine: machine.nodes(),
+                machine: state.in_service(),
                 free,
             },
         });
@@ -213,7 +212,7 @@ pub fn place(
     };
     Ok(routers
         .into_iter()
-        .flat_map(|router| machine.nodes_of(router))
+        .flat_map(|router| state.machine().nodes_of(router))
         .copied()
         .filter(|&node| state.is_free(node))
         .take(asked as usize)
@@ -303,7 +302,7 @@ impl<'a> Place<'a> {
     fn free_of(&self, routers: &[RouterId]) -> impl Iterator<Item = NodeId> {
         let nodes = routers
             .iter()
-            .flat_map(|&router| self.machine.nodes_of(router));
+            .flat_map(|&router| self.state.machine().nodes_of(router));
         nodes.copied().filter(|&node| self.state.is_free(node))
     }
 
@@ -421,7 +420,7 @@ impl<'a> Place<'a> {
             .collect();
         let routers = idle.iter().copied().flatten();
         let mut nodes: Vec<NodeId> = routers
-            .flat_map(|&router| self.machine.nodes_of(router))
+            .flat_map(|&router| self.state.machine().nodes_of(router))
             .copied()
             .collect();
         if nodes.len() < asked as usize {

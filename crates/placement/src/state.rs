@@ -17,6 +17,8 @@ pub struct MachineState {
     free: u32,
     /// Groups that a job has for itself, with the number of its nodes there.
     kept: BTreeMap<GroupId, u32>,
+    /// Nodes that are out of service, ascending; busy for ever.
+    lost: Vec<NodeId>,
 }
 
 /// Why nodes cannot be claimed.
@@ -33,6 +35,12 @@ pub enum ClaimError {
     /// A node is in use.
     #[error("node {node} is not free")]
     Busy {
+        /// Node asked for.
+        node: NodeId,
+    },
+    /// A node does not work.
+    #[error("node {node} is out of service")]
+    OutOfService {
         /// Node asked for.
         node: NodeId,
     },
@@ -72,7 +80,21 @@ impl MachineState {
             machine,
             free,
             kept: BTreeMap::new(),
+            lost: Vec::new(),
         }
+    }
+
+    /// `machine` with all nodes free but some that are out of service.
+    pub fn without(machine: Arc<Machine>, mut lost: Vec<NodeId>) -> Self {
+        let mut state = Self::new(machine);
+        lost.sort_unstable();
+        lost.dedup();
+        for node in &lost {
+            state.busy[node.index()] = true;
+        }
+        state.free -= lost.len() as u32;
+        state.lost = lost;
+        state
     }
 
     /// The machine.
@@ -101,6 +123,11 @@ impl MachineState {
         nodes.filter(|node| !self.busy[node.index()]).count() as u32
     }
 
+    /// Number of nodes that are not out of service.
+    pub fn in_service(&self) -> u32 {
+        self.machine.nodes() - self.lost.len() as u32
+    }
+
     /// Number of free nodes.
     pub fn free(&self) -> u32 {
         self.free
@@ -121,6 +148,9 @@ impl MachineState {
             }
             if !listed.insert(node) {
                 return Err(ClaimError::Repeated { node });
+            }
+            if self.lost.binary_search(&node).is_ok() {
+                return Err(ClaimError::OutOfService { node });
             }
             if self.busy[node.index()] {
                 return Err(ClaimError::Busy { node });

@@ -74,10 +74,14 @@ def _load(sizes: Any, run: Any, machine: int | None, span_s: int) -> str | None:
     return f"{share:.1%} of the machine over that time"
 
 
+#: Seconds since 1970 of the last date that is written as one: that of a wrong log may be later.
+_LAST_DATE = int(datetime(9999, 12, 31, tzinfo=timezone.utc).timestamp())
+
+
 def _submitted(submit: Any, epoch: int | None, span_s: int) -> str:
     if not len(submit):
         return NO_VALUE
-    if epoch is None:
+    if epoch is None or epoch + int(submit[-1]) > _LAST_DATE:
         return f"over {span(span_s)}"
     ends = (datetime.fromtimestamp(epoch + int(at), timezone.utc) for at in submit[[0, -1]])
     first, last = (end.strftime("%Y-%m-%d %H:%M") for end in ends)

@@ -304,11 +304,12 @@ class SharedMachine(Network):
         return form
 
     def nodes(self) -> int:
-        """Nodes of the machine."""
+        """Nodes of the machine that are not out of service."""
         from odonata import _engine
 
         form = {**self.scenario().normalised(), "jobs": []}
-        return len(_engine.topology(json.dumps(form))["node_router"])
+        wiring = _engine.topology(json.dumps(form))
+        return len(wiring["node_router"]) - int(sum(wiring.get("node_out_of_service", ())))
 
     def scenario(self) -> Scenario:
         """The scenario of the machine.

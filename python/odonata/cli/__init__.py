@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType
+from typing import Any
 
 #: ``ExitCode.INTERRUPTED``, which is not imported yet where this is needed.
 _INTERRUPTED = 130
@@ -32,11 +34,30 @@ def main(arguments: list[str] | None = None) -> None:
         if ours:
             signal.signal(signal.SIGINT, interrupt)
 
+    if ours:
+        sys.unraisablehook = _interrupt_again
     try:
         run(arguments, begin, answer)
     finally:
         if ours:
+            sys.unraisablehook = sys.__unraisablehook__
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _interrupt_again(lost: Any) -> None:
+    """Repeats an interrupt that came in a callback of Python's own, whose exceptions it drops.
+
+    Imports have such callbacks, for their locks.
+    """
+    if not issubclass(lost.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(lost)
+        return
+    from threading import Timer
+
+    # Not at once: an exception of this hook would be dropped as well.
+    again = Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -47,7 +47,7 @@ from odonata.table import Key, Table
 from odonata.units import Share, describe
 
 if TYPE_CHECKING:
-    from odonata.declared import Mpi, Record
+    from odonata.declared import Failures, Mpi, Record
     from odonata.load import Job
     from odonata.machines.machine import Machine
     from odonata.network import Network
@@ -94,6 +94,7 @@ class Scenario(Table):
     mpi: Mpi
     record: Record
     machine: Machine | None
+    failures: Failures | None
     job: list[Job]
     schedule: ScheduleTable | None
 
@@ -125,6 +126,11 @@ class Scenario(Table):
             "For a real machine: the names of its hosts, and what predictions need besides the "
             "network.",
             {"table": "Machine"},
+        ),
+        _key(
+            "failures",
+            "What of the network does not work, from the start of the run to its end.",
+            {"table": "Failures"},
         ),
         _key(
             "job",

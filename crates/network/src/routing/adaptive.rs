@@ -283,6 +283,9 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         if here.group == there.group {
             return self.depart_inside(view, here, there, route);
         }
+        if self.legs.routes.has_gaps() && !self.legs.routes.are_joined(here.group, there.group) {
+            return self.depart_by_third_group(view, here, there, route);
+        }
         let mut minimal = self.minimal_candidate(view, here, there, minimal_phase);
         if self
             .legs
@@ -298,6 +301,28 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
             }
         }
         self.decide(view, here, there, minimal, minimal_phase, route)
+    }
+
+    /// The first hop of a packet to a group to which no link of this group leads, so that all its
+    /// routes are non-minimal: the best of those drawn.
+    #[cold]
+    #[inline(never)]
+    fn depart_by_third_group<V: RouterView>(
+        &self,
+        view: &mut V,
+        here: Place,
+        there: Place,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let drawn = self.best_of(view, |this, view| {
+            this.non_minimal_candidate(view, here, there)
+        });
+        let Some(chosen) = drawn else {
+            unreachable!("a third group is joined to both, and a packet begins at a leaf");
+        };
+        route.phase = OUTWARD;
+        route.intermediate = chosen.intermediate;
+        self.take(here, &chosen, route)
     }
 
     /// The next hop of a packet that is on a minimal route and still in the
@@ -607,11 +632,13 @@ impl<const GLOBAL: bool> Adaptive<GLOBAL> {
         let at = odonata_units::RouterId(routes.router(here));
         let there = routes.place(route.destination_router);
         if here.group != there.group {
-            let minimal = PacketRoute {
-                phase: minimal_phase,
-                ..*route
-            };
-            self.legs.possible_steps(at, &minimal, own);
+            if !routes.has_gaps() || routes.are_joined(here.group, there.group) {
+                let minimal = PacketRoute {
+                    phase: minimal_phase,
+                    ..*route
+                };
+                self.legs.possible_steps(at, &minimal, own);
+            }
             return self.possible_diversions(here, route, as_if);
         }
         let direct = PacketRoute {

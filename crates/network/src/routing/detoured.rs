@@ -111,7 +111,9 @@ impl<const GLOBAL: bool> Detoured<GLOBAL> {
         let stopovers = base.destinations.routers();
         let router_of_node = match via {
             Via::Node => (0..topology.nodes() as u32)
-                .map(|node| topology.router_of_node(NodeId(node)).0)
+                .map(NodeId)
+                .filter(|&node| !topology.is_lost(node))
+                .map(|node| topology.router_of_node(node).0)
                 .collect(),
             _ => vec![],
         };

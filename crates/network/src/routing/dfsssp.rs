@@ -74,8 +74,8 @@ impl Network {
         let router = |port: &odonata_units::PortId| router_of_port[port.index()].0;
         let router_of_node: Vec<u32> = topology.port_of_node.iter().map(router).collect();
         let mut nodes_on = vec![0; topology.routers()];
-        for &router in &router_of_node {
-            nodes_on[router as usize] += 1;
+        for (node, &router) in (0..).map(NodeId).zip(&router_of_node) {
+            nodes_on[router as usize] += u32::from(!topology.is_lost(node));
         }
         Self {
             first_port: topology.first_port.clone(),
@@ -107,6 +107,9 @@ impl Network {
         let mut through = vec![0u64; self.routers()];
         let mut chosen = vec![0u32; self.routers()];
         for (node, &to) in (0..).map(NodeId).zip(&self.router_of_node) {
+            if topology.is_lost(node) {
+                continue;
+            }
             distance.fill(u32::MAX);
             distance[to as usize] = 0;
             order.clear();
@@ -122,7 +125,9 @@ impl Network {
                     }
                 }
             }
-            if let Some(from) = (0..topology.routers()).find(|&r| distance[r] == u32::MAX) {
+            if let Some(from) = (0..topology.routers()).find(|&r| {
+                distance[r] == u32::MAX && !topology.is_lost_router(RouterId::from_index(r))
+            }) {
                 let (from, to) = (RouterId::from_index(from), RouterId(to));
                 return Err(RoutingError::Disconnected { from, to });
             }

@@ -309,13 +309,17 @@ enum Seen {
 /// Whether all packets between nodes arrive.
 fn check(topology: &Topology, tables: &ForwardingTables) -> Result<(), RoutingError> {
     let router_of_port = topology.router_of_every_port();
-    let mut sources: Vec<RouterId> = (topology.port_of_node.iter())
-        .map(|port| router_of_port[port.index()])
+    let nodes = || {
+        let all = (0..).map(NodeId).zip(&topology.port_of_node);
+        all.filter(|&(node, _)| !topology.is_lost(node))
+    };
+    let mut sources: Vec<RouterId> = nodes()
+        .map(|(_, port)| router_of_port[port.index()])
         .collect();
     sources.dedup();
     let mut seen = vec![Seen::Not; topology.routers()];
     let mut walked = Vec::new();
-    for (node, port) in (0..).map(NodeId).zip(&topology.port_of_node) {
+    for (node, port) in nodes() {
         let to = router_of_port[port.index()];
         seen.fill(Seen::Not);
         seen[to.index()] = Seen::Arrives;

@@ -149,6 +149,8 @@ pub struct GroupedRoutes {
     /// Leaves per group, where the groups consist of leaves and spines.
     leaves: Option<u32>,
     regular: Option<Regular>,
+    /// Whether two groups are not joined.
+    has_gaps: bool,
 }
 
 impl GroupedRoutes {
@@ -173,13 +175,30 @@ impl GroupedRoutes {
         GlobalLink::new(self.place(owner).local, port - self.first_port(owner))
     }
 
+    /// Whether links lead from one group to another.
+    #[inline]
+    pub(super) fn are_joined(&self, from: u32, to: u32) -> bool {
+        !self.global_links(from, to).is_empty()
+    }
+
+    /// Whether two groups are not joined, of which one may have lost all routers.
+    #[inline(always)]
+    pub(super) fn has_gaps(&self) -> bool {
+        self.has_gaps
+    }
+
+    /// Whether `via` is a third group that is joined to two others.
+    pub(super) fn is_between(&self, from: u32, via: u32, to: u32) -> bool {
+        via != from && via != to && self.are_joined(from, via) && self.are_joined(via, to)
+    }
+
     /// Number of groups.
     #[inline]
     pub fn groups(&self) -> u32 {
         self.groups
     }
 
-    /// Number of routers.
+    /// Number of routers that are not out of service.
     #[inline]
     pub fn routers(&self) -> u32 {
         self.routers

@@ -141,12 +141,17 @@ impl NextHops {
         Self::shortest_to((0..neighbours.len() as u32).collect(), neighbours)
     }
 
-    /// All shortest paths to some of the routers, which become the columns of the table.
+    /// All shortest paths to some of the routers, which become the columns of the table. Others may
+    /// be without any link: no packet comes there.
     pub(super) fn shortest_to(
         destinations: Vec<u32>,
         neighbours: &[Vec<LocalLink>],
     ) -> Result<Self, NoPath> {
         let size = neighbours.len();
+        let mut is_destination = vec![false; size];
+        for &to in &destinations {
+            is_destination[to as usize] = true;
+        }
         let mut builder = Builder::new(size, destinations);
         let mut distance = vec![u16::MAX; size];
         let mut queue = Vec::with_capacity(size);
@@ -170,6 +175,10 @@ impl NextHops {
             }
             for from in 0..size {
                 if distance[from] == u16::MAX {
+                    // A router out of service.
+                    if neighbours[from].is_empty() && !is_destination[from] {
+                        continue;
+                    }
                     return Err(NoPath {
                         from: from as u32,
                         to: to as u32,

@@ -68,6 +68,14 @@ impl Via {
         progressive: bool,
         merged: Option<u8>,
     ) -> Result<Channels, RoutingError> {
+        if self == Self::Node && routes.has_gaps() {
+            return Err(RoutingError::BadOption {
+                option: "via",
+                found: "\"node\"".into(),
+                allowed: "\"group\" or \"router\" where two groups are not joined: traffic between \
+                          those goes by way of a third group",
+            });
+        }
         let mut local: Vec<&[u8]> = match self {
             Self::Group => vec![&[OUTWARD], &[DETOUR, HOMEWARD], &[FINAL]],
             Self::Router | Self::Node => vec![&[OUTWARD], &[DETOUR], &[HOMEWARD], &[FINAL]],
@@ -80,7 +88,8 @@ impl Via {
     }
 
     /// Draws the intermediate group or router of a route from `here` to
-    /// `there`, which lies in another group; `None` where the route is minimal.
+    /// `there`, which lies in another group; `None` where the route is minimal, which it never is
+    /// where the two groups are not joined.
     #[inline]
     pub(super) fn draw<V: RouterView>(
         self,
@@ -89,6 +98,9 @@ impl Via {
         here: Place,
         there: Place,
     ) -> Option<u32> {
+        if routes.has_gaps() {
+            return self.draw_between(routes, view, here, there);
+        }
         let (low, high) = ordered(here.group, there.group);
         match self {
             Self::Group => {
@@ -135,6 +147,41 @@ impl Via {
         }
     }
 
+    /// [`Via::draw`] where not every two groups are joined: a group or router of a group that is
+    /// joined to both.
+    #[cold]
+    #[inline(never)]
+    fn draw_between<V: RouterView>(
+        self,
+        routes: &GroupedRoutes,
+        view: &mut V,
+        here: Place,
+        there: Place,
+    ) -> Option<u32> {
+        let between = (0..routes.groups())
+            .filter(|&via| routes.is_between(here.group, via, there.group))
+            .map(|via| match self {
+                Self::Group => (via, 1),
+                Self::Router | Self::Node => (via, routes.stopovers(via)),
+            });
+        let choices: u32 = between.clone().map(|(_, choices)| choices).sum();
+        if choices == 0 {
+            return None;
+        }
+        let mut index = view.random_below(choices);
+        for (group, choices) in between {
+            match index.checked_sub(choices) {
+                Some(rest) => index = rest,
+                None if self == Self::Group => return Some(group),
+                None => {
+                    let local = index;
+                    return Some(routes.router(Place { group, local }));
+                }
+            }
+        }
+        None
+    }
+
     /// Everything that [`Via::draw`] could return, and whether it could return
     /// `None`.
     pub(super) fn possible(
@@ -144,12 +191,17 @@ impl Via {
         there: Place,
     ) -> (Vec<u32>, bool) {
         let ends = [here.group, there.group];
+        let between = |group: u32| match routes.has_gaps() {
+            true => routes.is_between(here.group, group, there.group),
+            false => !ends.contains(&group),
+        };
         let possible: Vec<u32> = match self {
-            Self::Group => (0..routes.groups()).filter(|g| !ends.contains(g)).collect(),
+            Self::Group => (0..routes.groups()).filter(|&g| between(g)).collect(),
             Self::Router => (0..routes.routers())
+                .map(|index| routes.router_by_group(index))
                 .filter(|&r| {
                     let place = routes.place(r);
-                    !ends.contains(&place.group) && !routes.is_spine(place)
+                    between(place.group) && !routes.is_spine(place)
                 })
                 .collect(),
             Self::Node => {

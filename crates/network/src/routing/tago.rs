@@ -111,7 +111,7 @@ impl Tago {
         let needed = farthest + 1 + u32::from(detours);
         let near = match links {
             MinimalLinks::All => Near::default(),
-            MinimalLinks::Shortest => Near::new(&routes),
+            MinimalLinks::Shortest => Near::new(&routes, topology.routers() as u32),
         };
         Ok(Self {
             channels: channel_count("tago", needed, 1, virtual_channels)?,
@@ -391,9 +391,9 @@ impl Routing for Tago {
 }
 
 impl Near {
-    fn new(routes: &GroupedRoutes) -> Self {
+    fn new(routes: &GroupedRoutes, routers: u32) -> Self {
         let mut near = Self::default();
-        let (routers, groups) = (routes.routers(), routes.groups());
+        let groups = routes.groups();
         for index in 0..routers {
             let place = routes.place(index);
             for group in 0..groups {

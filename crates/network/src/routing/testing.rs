@@ -262,7 +262,7 @@ pub fn walk<R: Routing>(
     }
 }
 
-/// Walks between random pairs of nodes.
+/// Walks between random pairs of nodes that work.
 pub fn random_walks<R: Routing>(
     topology: &Topology,
     routing: &R,
@@ -270,11 +270,15 @@ pub fn random_walks<R: Routing>(
     count: u32,
 ) -> Vec<Vec<Step>> {
     let mut view = MockRouter::new(seed);
-    let nodes = topology.nodes() as u32;
+    let nodes: Vec<NodeId> = (0..topology.nodes())
+        .map(NodeId::from_index)
+        .filter(|&node| !topology.is_lost(node))
+        .collect();
+    let any = |view: &mut MockRouter| nodes[view.random_below(nodes.len() as u32) as usize];
     (0..count)
         .map(|_| {
-            let source = NodeId(view.random_below(nodes));
-            let destination = NodeId(view.random_below(nodes));
+            let source = any(&mut view);
+            let destination = any(&mut view);
             view.busiest = view.random_below(5);
             walk(topology, routing, &mut view, source, destination)
         })

@@ -68,7 +68,7 @@ impl Tabled {
         let neighbours = neighbours(topology, &routers);
         let to = destinations.routers();
         let from_leaves = match to.len() {
-            all if all == routers.len() => None,
+            all if all == working(&neighbours) => None,
             // By the ways down, which no circuit changes: so that all circuits of a tree have one
             // order, and packets of several of them close no cycle.
             _ if topology.has_one_way_links() => Some(distances(&reversed(&neighbours), &to)),
@@ -116,15 +116,23 @@ pub fn roots(topology: &Topology) -> Vec<RouterId> {
     let neighbours = neighbours(topology, &routers);
     let leaves = Destinations::new(topology).routers();
     let height = match leaves.len() {
-        all if all == routers.len() => heights_below_hub(&neighbours),
+        all if all == working(&neighbours) => heights_below_hub(&neighbours),
         _ => distances(&neighbours, &leaves),
     };
-    let top = height.iter().copied().max();
     let numbered = (0..).map(RouterId).zip(&height);
-    numbered
+    let reached =
+        numbered.filter(|(router, _)| routers.len() == 1 || !neighbours[router.index()].is_empty());
+    let top = reached.clone().map(|(_, height)| *height).max();
+    reached
         .filter(|(_, height)| Some(**height) == top)
         .map(|(router, _)| router)
         .collect()
+}
+
+/// Number of routers that have links, or of all in a network of one.
+fn working(neighbours: &[Vec<LocalLink>]) -> usize {
+    let linked = neighbours.iter().filter(|links| !links.is_empty());
+    linked.count().max(1)
 }
 
 /// The place of each router in an order in which every link's upper end comes later.

@@ -34,6 +34,10 @@ pub struct Description {
     pub nodes: u64,
     /// Routers.
     pub routers: u64,
+    /// Nodes out of service.
+    pub lost_nodes: u64,
+    /// Routers out of service.
+    pub lost_routers: u64,
     /// Groups.
     pub groups: u64,
     /// Leaves and spines per group, where groups consist of those.
@@ -102,6 +106,10 @@ impl Topology {
             title: self.title.clone(),
             nodes: self.nodes() as u64,
             routers: self.routers() as u64,
+            lost_nodes: self.lost_nodes().count() as u64,
+            lost_routers: (0..self.routers())
+                .filter(|&router| self.is_lost_router(RouterId::from_index(router)))
+                .count() as u64,
             groups: u64::from(self.groups),
             leaf_spine: self.leaf_spine().ok(),
             classes: self.describe_classes(),
@@ -125,7 +133,9 @@ impl Topology {
 
     fn injection_bandwidth(&self) -> u64 {
         let rate = |&port| self.link_class(port).bandwidth.bytes_per_second();
-        self.port_of_node.iter().map(rate).sum()
+        let works =
+            |port: &&odonata_units::PortId| matches!(self.peer[port.index()], Peer::Node(_));
+        self.port_of_node.iter().filter(works).map(rate).sum()
     }
 
     fn describe_classes(&self) -> Vec<ClassDescription> {

@@ -94,11 +94,16 @@ impl SharedMachine {
         let network = &scenario.network;
         let usual = usual_of_flows(network, &topology);
         let routing = routing_spec(&network.routing, &usual)?;
-        let found = topology.nodes() as u32;
+        let lost = topology.lost_nodes().count() as u32;
+        let found = topology.nodes() as u32 - lost;
         let nodes = nodes.unwrap_or(found);
         if found < nodes {
             let allowed = format!("a network with the {nodes} nodes of the schedule");
-            return Err(wrong("machine", format!("{found} nodes"), allowed));
+            let found = match lost {
+                0 => format!("{found} nodes"),
+                _ => format!("{found} nodes that work"),
+            };
+            return Err(wrong("machine", found, allowed));
         }
         if let Some(groups) = grap.filter(|&groups| groups != topology.groups) {
             let allowed = format!("{}, the groups of the network", topology.groups);
@@ -110,6 +115,15 @@ impl SharedMachine {
             )));
         }
         let even = grap.is_some() || joined.is_some();
+        if even && lost > 0 {
+            let allowed =
+                "no failed nodes or routers where GRAP places, which takes groups of equal size";
+            return Err(wrong(
+                "machine.failures",
+                format!("{lost} nodes out of service"),
+                allowed,
+            ));
+        }
         Ok(Self {
             allotment: NodesOfJobs::new(&topology, nodes, even, seed, &spec.placement)?,
             scenario,
@@ -166,7 +180,7 @@ impl NodesOfJobs {
         let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
         let wiring = wiring.map_err(refused)?;
         let mut nodes_of = vec![vec![]; topology.groups as usize];
-        for node in (0..all).map(NodeId) {
+        for node in (0..all).map(NodeId).filter(|&node| !topology.is_lost(node)) {
             nodes_of[topology.group_of_node(node).index()].push(node);
         }
         let used: Vec<usize> = if even {
@@ -190,7 +204,8 @@ impl NodesOfJobs {
                 return Err(wrong("machine", found, allowed));
             }
         }
-        let mut state = MachineState::new(Arc::new(wiring));
+        let lost = topology.lost_nodes().collect();
+        let mut state = MachineState::without(Arc::new(wiring), lost);
         let others: Vec<NodeId> = (nodes_of.iter().zip(&used))
             .flat_map(|(of, &used)| of[used..].iter().copied())
             .collect();

@@ -5,9 +5,9 @@ use super::kinds::{self, Kinds, job_tables};
 use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
-    Arrivals, Background, Collectives, Family, HostRange, HostTime, Link, Machine, ManyRanks, Mpi,
-    Nic, OpticalLayer, Record, Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread,
-    WithinNode,
+    Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
+    LinkFailure, Machine, ManyRanks, Mpi, Nic, OpticalLayer, Record, Router, Routing, SharedNodes,
+    Simulation, SizedRate, SizedSpread, WithinNode,
 };
 use crate::registry::registry;
 
@@ -26,6 +26,9 @@ pub fn tables() -> Vec<TableDeclaration> {
         Arrivals::declaration(),
         Record::declaration(),
         OpticalLayer::declaration(),
+        LinkFailure::declaration(),
+        DrawnFailures::declaration(),
+        Failures::declaration(),
         HostRange::declaration(),
         SizedRate::declaration(),
         SizedSpread::declaration(),

@@ -10,9 +10,11 @@ pub use odonata_run::Decisions;
 pub use odonata_steering::Strategy;
 use serde::{Deserialize, Serialize};
 
+use super::failures::Failures;
 use super::link::Link;
 use super::router::{Nic, Router};
 pub use super::routing::Routing;
+use super::table::is_default;
 use crate::topology::families::Family;
 
 /// A network: topology, links, routers, network interfaces, routing.
@@ -33,6 +35,9 @@ pub struct Network {
     /// The network interface of a node.
     #[serde(default)]
     pub nic: Nic,
+    /// What does not work; users have it beside the network.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub failures: Failures,
 }
 
 impl Network {
@@ -45,6 +50,7 @@ impl Network {
             links: BTreeMap::new(),
             router: Router::default(),
             nic: Nic::default(),
+            failures: Failures::default(),
         }
     }
 }

@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
         form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
-        known.extend(["job", "machine"]);
+        known.extend(["job", "machine", "failures"]);
         known.extend(OTHERS);
         self.unknown("", given, &known);
         match given.get("title") {
@@ -358,9 +358,11 @@ impl<'a> Reader<'a> {
         if given.contains_key("machine") {
             self.declared_table("machine", "Machine", given.get("machine"), &[]);
         }
+        let failures = self.failures(given, &form["seed"]);
         match given.get("network") {
             Some(Value::Object(network)) => {
-                let network = self.network(network);
+                let mut network = self.network(network);
+                network.extend(failures.map(|failures| ("failures".to_owned(), failures)));
                 form.insert("network".into(), Value::Object(network));
             }
             Some(other) => self.refuse("network", describe(other), "a table"),
@@ -370,6 +372,23 @@ impl<'a> Reader<'a> {
         let jobs = self.jobs(given.get("job"));
         form.insert("jobs".into(), jobs.into());
         form
+    }
+
+    /// What fails of the network, under the scenario's seed if it has none of its own.
+    fn failures(&mut self, given: &Object, seed: &Value) -> Option<Value> {
+        let table = given.get("failures")?;
+        if !given.contains_key("network") {
+            self.refuse(
+                "failures",
+                describe(table),
+                "only with [network], whose parts fail",
+            );
+        }
+        let mut failures = self.declared_table("failures", "Failures", Some(table), &[]);
+        if failures.get("seed").is_none_or(Value::is_null) {
+            failures.insert("seed".into(), seed.clone());
+        }
+        Some(Value::Object(failures))
     }
 
     /// Refuses what only jobs of a queue have.

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use odonata_units::{GroupId, PortId, RouterId};
+use odonata_units::{GroupId, NodeId, PortId, RouterId};
 
 use super::{GlobalLink, GroupedRoutes, LIST, Local, Place, Places, Ports, Regular};
 use crate::routing::RoutingError;
@@ -14,13 +14,32 @@ use crate::topology::{Peer, Topology};
 const MOST_GROUPS: u64 = 1 << 13;
 
 impl GroupedRoutes {
-    /// Builds the tables of `topology`.
+    /// Builds the tables of `topology`, of which routers that are out of service are no part.
     ///
     /// # Errors
     /// If a group is not connected inside itself, two groups are not joined,
     /// or something is too large for the tables.
     pub fn new(topology: &Topology) -> Result<Self, RoutingError> {
         Self::build(topology, true)
+    }
+
+    /// The same where groups that are not joined may be reached by way of a third one.
+    ///
+    /// # Errors
+    /// As for [`GroupedRoutes::new`], but for two groups that are not joined only if there is no
+    /// third one that is joined to both.
+    pub fn with_gaps(topology: &Topology) -> Result<Self, RoutingError> {
+        let routes = Self::build(topology, false)?;
+        let gap = routes
+            .gaps()
+            .find(|&(from, to)| !(0..routes.groups).any(|via| routes.is_between(from, via, to)));
+        match gap {
+            None => Ok(routes),
+            Some((from, to)) => Err(RoutingError::GroupsNotJoined {
+                from: GroupId(from),
+                to: GroupId(to),
+            }),
+        }
     }
 
     /// The same for networks in which not every two groups are joined:
@@ -45,10 +64,12 @@ impl GroupedRoutes {
                 };
             }
         }
-        let (pairs, lists) = global_links(topology, &router_of_port, &places, all_joined)?;
+        let (pairs, lists) = global_links(topology, &router_of_port, &places, |group: usize| {
+            all_joined && !members[group].is_empty()
+        })?;
         let (local, local_depth) = local_routes(topology, &members)?;
         let leaves = topology.leaf_spine().ok().map(|shape| shape.leaves);
-        let (endpoints, router_of_node) = endpoints(topology, &router_of_port);
+        let (endpoints, router_of_node) = endpoints(topology);
         let places = compact_places(places, &members);
         let regular = match (&places, &local, leaves) {
             (&Places::Regular(group_size), &Local::Direct { base: local_base }, None) => {
@@ -59,9 +80,9 @@ impl GroupedRoutes {
             }
             _ => None,
         };
-        Ok(Self {
+        let mut routes = Self {
             groups: topology.groups,
-            routers: topology.routers() as u32,
+            routers: members.iter().map(Vec::len).sum::<usize>() as u32,
             places,
             ports: compact_ports(topology, router_of_port),
             local,
@@ -73,7 +94,20 @@ impl GroupedRoutes {
             local_depth: if leaves.is_some() { 1 } else { local_depth },
             leaves,
             regular,
-        })
+            has_gaps: false,
+        };
+        routes.has_gaps = members.iter().any(Vec::is_empty) || routes.gaps().next().is_some();
+        Ok(routes)
+    }
+
+    /// Pairs of groups with routers that are not joined, the lower one first.
+    fn gaps(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let with_routers = |group: &u32| self.group_size(*group) > 0;
+        let pairs = (0..self.groups).filter(with_routers).flat_map(move |from| {
+            let others = (from + 1..self.groups).filter(with_routers);
+            others.map(move |to| (from, to))
+        });
+        pairs.filter(|&(from, to)| !self.are_joined(from, to))
     }
 }
 
@@ -90,7 +124,9 @@ fn router_of_port(topology: &Topology) -> Vec<u32> {
 fn members(topology: &Topology) -> Vec<Vec<u32>> {
     let mut members = vec![Vec::new(); topology.groups as usize];
     for (router, group) in topology.group_of_router.iter().enumerate() {
-        members[group.index()].push(router as u32);
+        if !topology.is_lost_router(RouterId::from_index(router)) {
+            members[group.index()].push(router as u32);
+        }
     }
     members
 }
@@ -131,13 +167,13 @@ fn check_sizes(topology: &Topology) -> Result<(), RoutingError> {
     Ok(())
 }
 
-/// The table of pairs and its lists. Links of a pair are in the order of their
+/// The table of pairs and its lists; every two groups that must be joined are. Links of a pair are in the order of their
 /// ports in the group with the lower number, so that both directions agree.
 fn global_links(
     topology: &Topology,
     router_of_port: &[u32],
     places: &[Place],
-    all_joined: bool,
+    must_be_joined: impl Fn(usize) -> bool,
 ) -> Result<(Vec<GlobalLink>, Vec<GlobalLink>), RoutingError> {
     let groups = topology.groups as usize;
     let end = |port: u32| {
@@ -164,7 +200,7 @@ fn global_links(
         for to in (0..groups).filter(|&to| to != from) {
             let global_links = match links.get(&(from, to)) {
                 Some(global_links) => global_links.as_slice(),
-                None if !all_joined => &[],
+                None if !must_be_joined(from) || !must_be_joined(to) => &[],
                 None => {
                     return Err(RoutingError::GroupsNotJoined {
                         from: GroupId::from_index(from),
@@ -329,11 +365,14 @@ fn direct_base(groups: &[Vec<Vec<LocalLink>>]) -> Option<u32> {
         .then_some(u32::from(base))
 }
 
-fn endpoints(topology: &Topology, router_of_port: &[u32]) -> (Vec<u32>, Vec<u32>) {
-    let router_of_node: Vec<u32> = topology
-        .port_of_node
-        .iter()
-        .map(|port| router_of_port[port.index()])
+/// Routers that have nodes, and the router of each node that works, or nothing where those have
+/// equally many.
+fn endpoints(topology: &Topology) -> (Vec<u32>, Vec<u32>) {
+    let working = (0..topology.nodes())
+        .map(NodeId::from_index)
+        .filter(|&node| !topology.is_lost(node));
+    let router_of_node: Vec<u32> = working
+        .map(|node| topology.router_of_node(node).0)
         .collect();
     let mut nodes = vec![0u32; topology.routers()];
     for &router in &router_of_node {

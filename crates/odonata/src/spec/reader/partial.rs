@@ -26,6 +26,11 @@ pub(super) fn built(mut form: Object, read: &[SpecError]) -> Vec<SpecError> {
         let network = json!({"topology": {"family": "crossbar", "nodes": 1}});
         form.insert("network".into(), network);
     }
+    if is_wrong("failures")
+        && let Some(Value::Object(network)) = form.get_mut("network")
+    {
+        network.remove("failures");
+    }
     let Some(Value::Array(jobs)) = form.get_mut("jobs") else {
         return Vec::new();
     };

@@ -1,0 +1,568 @@
+//! Parts of a network that do not work: links, routers, nodes that are out of service, and links that
+//! have lost some of their lanes.
+//!
+//! A network keeps its numbers: what is out of service stays in it without links, so that nodes, routers
+//! and ports of a damaged network are those of the whole one.
+
+use std::collections::HashMap;
+
+use odonata_declare::Named;
+use odonata_units::random::{Purpose, StreamKey};
+use odonata_units::{Bandwidth, GroupId, NodeId, PortId, RouterId};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::{LinkClassId, Peer, Topology};
+
+/// What the ends of a link have to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ends {
+    /// These two routers.
+    Routers(RouterId, RouterId),
+    /// Routers of these two groups.
+    Groups(GroupId, GroupId),
+}
+
+/// Links that have failed, or are slower than they should be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FailedLinks {
+    /// Where they are.
+    pub ends: Ends,
+    /// How many of those there; the first ones by port. `None`: all.
+    pub count: Option<u32>,
+    /// Share of the bandwidth that is left, at least 0 (out of service) and below 1.
+    pub left: f64,
+}
+
+/// A sort of parts of a network that may fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// Links between routers.
+    #[default]
+    Links,
+    /// Routers.
+    ///
+    /// With all that is attached to them.
+    Routers,
+    /// Nodes.
+    Nodes,
+}
+
+/// How many parts fail.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Amount {
+    /// So many.
+    Count(u32),
+    /// A share of those that there are in the whole network, rounded to the nearest number.
+    Share(f64),
+}
+
+/// Parts that fail at random.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DrawnFailures {
+    /// What fails.
+    pub part: Part,
+    /// Only links of this class.
+    pub class: Option<String>,
+    /// How many.
+    pub amount: Amount,
+    /// Share of a link's bandwidth that is left.
+    pub left: f64,
+}
+
+/// All that does not work in a network.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Failures {
+    /// Links.
+    pub links: Vec<FailedLinks>,
+    /// Routers.
+    pub routers: Vec<RouterId>,
+    /// Nodes.
+    pub nodes: Vec<NodeId>,
+    /// What fails at random besides, of what still works, one after the other.
+    pub drawn: Vec<DrawnFailures>,
+    /// Seed of the draws. Of equal seeds, what fails at a small amount fails at a larger one as well.
+    pub seed: u64,
+}
+
+/// Which entry of [`Failures`] something is said of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Entry {
+    /// Of `links`.
+    Links(usize),
+    /// Of `routers`.
+    Routers(usize),
+    /// Of `nodes`.
+    Nodes(usize),
+    /// Of `drawn`.
+    Drawn(usize),
+    /// All of them.
+    All,
+}
+
+/// Why parts cannot fail.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct FailureError {
+    /// Which entry.
+    pub entry: Entry,
+    /// What is wrong, what is allowed.
+    pub message: String,
+}
+
+/// What is lost of a network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Losses {
+    /// Links between routers that are out of service, those of lost routers included.
+    pub links: u32,
+    /// Links between routers that are slower.
+    pub slower_links: u32,
+    /// Routers that are out of service or cut off.
+    pub routers: u32,
+    /// Nodes that are out of service, on lost routers, or cut off.
+    pub nodes: u32,
+    /// Nodes among them that work, but have no way to the largest part of the network that holds
+    /// together.
+    pub cut_off_nodes: u32,
+}
+
+impl Losses {
+    /// In words: `4 links, 1 router with 2 nodes`.
+    fn words(&self) -> String {
+        let parts = [
+            (self.links, "link"),
+            (self.routers, "router"),
+            (self.nodes, "node"),
+        ];
+        let counted = |(count, what): (u32, &str)| match count {
+            0 => None,
+            1 => Some(format!("1 {what}")),
+            _ => Some(format!("{count} {what}s")),
+        };
+        let mut words: Vec<String> = parts.into_iter().filter_map(counted).collect();
+        if let Some(slower) = counted((self.slower_links, "slower link")) {
+            words.push(slower);
+        }
+        words.join(", ")
+    }
+}
+
+impl Topology {
+    /// Whether a node is out of service: it is not attached to its router's port.
+    pub fn is_lost(&self, node: NodeId) -> bool {
+        self.peer[self.port_of_node[node.index()].index()] != Peer::Node(node)
+    }
+
+    /// Whether a router is out of service: nothing is attached to it.
+    pub fn is_lost_router(&self, router: RouterId) -> bool {
+        let mut peers = self.peer[self.ports_of(router)].iter();
+        peers.all(|peer| *peer == Peer::Unconnected)
+    }
+
+    /// Nodes that are out of service.
+    pub fn lost_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
+        (0..self.nodes())
+            .map(NodeId::from_index)
+            .filter(|&node| self.is_lost(node))
+    }
+}
+
+impl Failures {
+    /// Whether all works.
+    pub fn is_empty(&self) -> bool {
+        self.links.is_empty()
+            && self.routers.is_empty()
+            && self.nodes.is_empty()
+            && self.drawn.is_empty()
+    }
+
+    /// `topology` after these failures, and what is lost. Of a network that falls apart, the part with
+    /// the most nodes is left.
+    ///
+    /// # Errors
+    /// If a part does not exist or fails twice, nothing would fail, or nothing would be left.
+    pub fn of(&self, mut topology: Topology) -> Result<(Topology, Losses), FailureError> {
+        let mut damage = Damage::new(&topology);
+        for (index, failed) in self.links.iter().enumerate() {
+            damage.links(&topology, failed, Entry::Links(index))?;
+        }
+        for (index, &router) in self.routers.iter().enumerate() {
+            damage.router(&topology, router, Entry::Routers(index))?;
+        }
+        for (index, &node) in self.nodes.iter().enumerate() {
+            damage.node(&topology, node, Entry::Nodes(index))?;
+        }
+        for (index, drawn) in self.drawn.iter().enumerate() {
+            damage.draw(&topology, drawn, index, self.seed)?;
+        }
+        let cut_off_nodes = damage.cut_off(&topology)?;
+        let losses = damage.apply(&mut topology, cut_off_nodes)?;
+        topology.title = format!("{} without {}", topology.title, losses.words());
+        Ok((topology, losses))
+    }
+}
+
+/// What of a network works, while failures are added.
+struct Damage {
+    router_of_port: Vec<RouterId>,
+    /// Both ends of each link between routers.
+    links: Vec<(PortId, PortId)>,
+    /// Share of each link's bandwidth that is left.
+    left: Vec<f64>,
+    lost_routers: Vec<bool>,
+    lost_nodes: Vec<bool>,
+}
+
+fn wrong<T>(entry: Entry, message: impl Into<String>) -> Result<T, FailureError> {
+    Err(FailureError {
+        entry,
+        message: message.into(),
+    })
+}
+
+impl Damage {
+    fn new(topology: &Topology) -> Self {
+        let links: Vec<_> = topology.links().collect();
+        Self {
+            router_of_port: topology.router_of_every_port(),
+            left: vec![1.0; links.len()],
+            links,
+            lost_routers: vec![false; topology.routers()],
+            lost_nodes: vec![false; topology.nodes()],
+        }
+    }
+
+    fn routers_of(&self, link: usize) -> [RouterId; 2] {
+        let (one, other) = self.links[link];
+        [one, other].map(|port| self.router_of_port[port.index()])
+    }
+
+    fn links(
+        &mut self,
+        topology: &Topology,
+        failed: &FailedLinks,
+        entry: Entry,
+    ) -> Result<(), FailureError> {
+        let (words, last, named) = match failed.ends {
+            Ends::Routers(a, b) => ("routers", topology.routers() as u32 - 1, [a.0, b.0]),
+            Ends::Groups(a, b) => ("groups", topology.groups - 1, [a.0, b.0]),
+        };
+        if let Some(unknown) = named.iter().find(|&&number| number > last) {
+            return wrong(
+                entry,
+                format!(
+                    "there is no {} {unknown}: the network's {words} are 0 to {last}",
+                    &words[..words.len() - 1]
+                ),
+            );
+        }
+        let joins = |link: usize| {
+            let ends = match failed.ends {
+                Ends::Routers(..) => self.routers_of(link).map(|router| router.0),
+                Ends::Groups(..) => {
+                    (self.routers_of(link)).map(|router| topology.group_of_router[router.index()].0)
+                }
+            };
+            ends == named || ends == [named[1], named[0]]
+        };
+        let all: Vec<usize> = (0..self.links.len()).filter(|&link| joins(link)).collect();
+        let whole: Vec<usize> = (all.iter().copied())
+            .filter(|&link| self.left[link] >= 1.0)
+            .collect();
+        let [a, b] = named;
+        let between = format!("between {words} {a} and {b}");
+        let count = match failed.count {
+            None => whole.len(),
+            Some(count) => count as usize,
+        };
+        match (all.len(), whole.len()) {
+            (0, _) => return wrong(entry, format!("there is no link {between}")),
+            (all, 0) => {
+                return wrong(
+                    entry,
+                    format!("all links {between}, {all}, are said to have failed already"),
+                );
+            }
+            (all, whole) if count > whole => {
+                let others = all - whole;
+                return wrong(
+                    entry,
+                    format!(
+                        "{count} links {between}, where there are {all}, of which {others} are said \
+                         to have failed already"
+                    ),
+                );
+            }
+            _ => {}
+        }
+        for &link in &whole[..count] {
+            self.left[link] = failed.left;
+        }
+        Ok(())
+    }
+
+    fn router(
+        &mut self,
+        topology: &Topology,
+        router: RouterId,
+        entry: Entry,
+    ) -> Result<(), FailureError> {
+        let last = topology.routers() - 1;
+        match self.lost_routers.get_mut(router.index()) {
+            None => wrong(
+                entry,
+                format!("there is no router {router}: the network's routers are 0 to {last}"),
+            ),
+            Some(true) => wrong(entry, format!("router {router} is listed twice")),
+            Some(lost) => {
+                *lost = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn node(
+        &mut self,
+        topology: &Topology,
+        node: NodeId,
+        entry: Entry,
+    ) -> Result<(), FailureError> {
+        let last = topology.nodes() - 1;
+        match self.lost_nodes.get_mut(node.index()) {
+            None => wrong(
+                entry,
+                format!("there is no node {node}: the network's nodes are 0 to {last}"),
+            ),
+            Some(true) => wrong(entry, format!("node {node} is listed twice")),
+            Some(_) if self.lost_routers[topology.router_of_node(node).index()] => {
+                let router = topology.router_of_node(node);
+                wrong(
+                    entry,
+                    format!("node {node} is lost with its router {router}, which has failed"),
+                )
+            }
+            Some(lost) => {
+                *lost = true;
+                Ok(())
+            }
+        }
+    }
+
+    fn draw(
+        &mut self,
+        topology: &Topology,
+        drawn: &DrawnFailures,
+        index: usize,
+        seed: u64,
+    ) -> Result<(), FailureError> {
+        let entry = Entry::Drawn(index);
+        let class = match &drawn.class {
+            None => None,
+            Some(name) => {
+                let classes = &topology.link_classes;
+                let Some(found) = classes.iter().position(|class| class.name == *name) else {
+                    let names: Vec<&str> =
+                        classes.iter().map(|class| class.name.as_str()).collect();
+                    return wrong(
+                        entry,
+                        format!(
+                            "no link class is called `{name}`; there are: {}",
+                            names.join(", ")
+                        ),
+                    );
+                };
+                Some(found)
+            }
+        };
+        let of_class = |link: &usize| {
+            let (port, _) = self.links[*link];
+            class.is_none_or(|class| topology.class_of_port[port.index()].index() == class)
+        };
+        let routers_work = |link: &usize| {
+            let ends = self.routers_of(*link);
+            ends.iter().all(|router| !self.lost_routers[router.index()])
+        };
+        let (all, mut working): (usize, Vec<usize>) = match drawn.part {
+            Part::Links => (
+                (0..self.links.len()).filter(of_class).count(),
+                (0..self.links.len())
+                    .filter(of_class)
+                    .filter(|&link| self.left[link] >= 1.0)
+                    .filter(routers_work)
+                    .collect(),
+            ),
+            Part::Routers => (
+                topology.routers(),
+                (0..topology.routers())
+                    .filter(|&router| !self.lost_routers[router])
+                    .collect(),
+            ),
+            Part::Nodes => (
+                topology.nodes(),
+                (0..topology.nodes())
+                    .filter(|&node| !self.lost_nodes[node])
+                    .filter(|&node| {
+                        let router = topology.router_of_node(NodeId::from_index(node));
+                        !self.lost_routers[router.index()]
+                    })
+                    .collect(),
+            ),
+        };
+        let part = drawn.part.name();
+        let count = match drawn.amount {
+            Amount::Count(count) => count as usize,
+            Amount::Share(share) => (share * all as f64).round() as usize,
+        };
+        if count == 0 {
+            return wrong(
+                entry,
+                format!(
+                    "so small a share of {all} {part} is none of them; give a larger share or a `count`"
+                ),
+            );
+        }
+        if count > working.len() {
+            return wrong(
+                entry,
+                format!("{count} {part}, of which only {} still work", working.len()),
+            );
+        }
+        // A key for each part, so that a larger amount contains a smaller one.
+        let stream = StreamKey::new(seed, Purpose::Failures);
+        let of_part = (index as u64) << 34 | (drawn.part as u64) << 32;
+        working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
+        for &one in &working[..count] {
+            match drawn.part {
+                Part::Links => self.left[one] = drawn.left,
+                Part::Routers => self.lost_routers[one] = true,
+                Part::Nodes => self.lost_nodes[one] = true,
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks as lost what is not joined to the part of the network that has the most nodes; returns
+    /// how many working nodes that are.
+    fn cut_off(&mut self, topology: &Topology) -> Result<u32, FailureError> {
+        let mut neighbours = vec![Vec::new(); topology.routers()];
+        for link in 0..self.links.len() {
+            let [one, other] = self.routers_of(link);
+            let works = !self.lost_routers[one.index()] && !self.lost_routers[other.index()];
+            if self.left[link] > 0.0 && works {
+                neighbours[one.index()].push(other.index());
+                neighbours[other.index()].push(one.index());
+            }
+        }
+        let mut nodes_at = vec![0u32; topology.routers()];
+        for node in (0..topology.nodes()).filter(|&node| !self.lost_nodes[node]) {
+            nodes_at[topology.router_of_node(NodeId::from_index(node)).index()] += 1;
+        }
+        let mut part = vec![usize::MAX; topology.routers()];
+        // Nodes and first router of each part.
+        let mut parts: Vec<(u32, usize)> = Vec::new();
+        for first in 0..topology.routers() {
+            if part[first] != usize::MAX || self.lost_routers[first] {
+                continue;
+            }
+            let mut nodes = 0;
+            let mut stack = vec![first];
+            part[first] = parts.len();
+            while let Some(router) = stack.pop() {
+                nodes += nodes_at[router];
+                for &next in &neighbours[router] {
+                    if part[next] == usize::MAX {
+                        part[next] = parts.len();
+                        stack.push(next);
+                    }
+                }
+            }
+            parts.push((nodes, first));
+        }
+        // The first of the largest.
+        let largest = (0..parts.len()).rev().max_by_key(|&one| parts[one].0);
+        let Some(largest) = largest.filter(|&one| parts[one].0 > 0) else {
+            return wrong(Entry::All, "no node is left that works");
+        };
+        let mut cut_off = 0;
+        for router in 0..topology.routers() {
+            if !self.lost_routers[router] && part[router] != largest {
+                self.lost_routers[router] = true;
+                cut_off += nodes_at[router];
+            }
+        }
+        Ok(cut_off)
+    }
+
+    fn apply(&self, topology: &mut Topology, cut_off_nodes: u32) -> Result<Losses, FailureError> {
+        let mut losses = Losses {
+            cut_off_nodes,
+            ..Losses::default()
+        };
+        let mut slower: HashMap<(LinkClassId, u64), LinkClassId> = HashMap::new();
+        for (link, &(one, other)) in self.links.iter().enumerate() {
+            let ends = self.routers_of(link);
+            let left = self.left[link];
+            if left <= 0.0 || ends.iter().any(|router| self.lost_routers[router.index()]) {
+                topology.peer[one.index()] = Peer::Unconnected;
+                topology.peer[other.index()] = Peer::Unconnected;
+                losses.links += 1;
+            } else if left < 1.0 {
+                let class = topology.class_of_port[one.index()];
+                let slow = match slower.get(&(class, left.to_bits())) {
+                    Some(&slow) => slow,
+                    None => {
+                        let slow = slower_class(topology, class, left)?;
+                        slower.insert((class, left.to_bits()), slow);
+                        slow
+                    }
+                };
+                topology.class_of_port[one.index()] = slow;
+                topology.class_of_port[other.index()] = slow;
+                losses.slower_links += 1;
+            }
+        }
+        for node in 0..topology.nodes() {
+            let node = NodeId::from_index(node);
+            let router = topology.router_of_node(node);
+            if self.lost_nodes[node.index()] || self.lost_routers[router.index()] {
+                let port = topology.port_of_node[node.index()];
+                topology.peer[port.index()] = Peer::Unconnected;
+                losses.nodes += 1;
+            }
+        }
+        losses.routers = self.lost_routers.iter().filter(|lost| **lost).count() as u32;
+        Ok(losses)
+    }
+}
+
+/// A class like another with a share of its bandwidth, called `global at 50 %`.
+fn slower_class(
+    topology: &mut Topology,
+    class: LinkClassId,
+    left: f64,
+) -> Result<LinkClassId, FailureError> {
+    let Ok(id) = u8::try_from(topology.link_classes.len()) else {
+        return wrong(
+            Entry::All,
+            "links of too many different bandwidths: at most 256 classes",
+        );
+    };
+    let mut slow = topology.link_classes[class.index()].clone();
+    let rate = (slow.bandwidth.bytes_per_second() as f64 * left).round() as u64;
+    slow.bandwidth = match Bandwidth::new(rate) {
+        Ok(bandwidth) => bandwidth,
+        Err(error) => {
+            return wrong(
+                Entry::All,
+                format!("a slower link of class `{}`: {error}", slow.name),
+            );
+        }
+    };
+    slow.name = format!("{} at {} %", slow.name, (left * 1e6).round() / 1e4);
+    topology.link_classes.push(slow);
+    Ok(LinkClassId(id))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,303 @@
+//! What fails is gone, what is left works, under every algorithm that says that it does.
+
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::routing::properties::{network, spec};
+use crate::routing::testing::{dragonfly, fat_tree, lattice, random_walks};
+use crate::routing::{
+    Algorithm, AnyRouting, Routing, RoutingError, RoutingSpec, RoutingTask, Tabled,
+};
+use crate::topology::FatTreeShape;
+use crate::verify::{Verdict, verify};
+
+fn links(ends: Ends, count: Option<u32>, left: f64) -> Failures {
+    let links = vec![FailedLinks { ends, count, left }];
+    Failures {
+        links,
+        ..Failures::default()
+    }
+}
+
+fn drawn(part: Part, class: Option<&str>, amount: Amount, seed: u64) -> Failures {
+    let class = class.map(str::to_owned);
+    let drawn = vec![DrawnFailures {
+        part,
+        class,
+        amount,
+        left: 0.0,
+    }];
+    Failures {
+        drawn,
+        seed,
+        ..Failures::default()
+    }
+}
+
+const PAIR: Ends = Ends::Groups(GroupId(2), GroupId(3));
+
+#[test]
+fn what_fails_has_no_links_and_all_else_its_number() {
+    // p=2 a=4 h=2 g=9: 8 global ports a group, one link to each other group, 6 local links.
+    let whole = dragonfly(2, 4, 2, 9);
+    let failures = Failures {
+        routers: vec![RouterId(5)],
+        nodes: vec![NodeId(0)],
+        ..links(PAIR, None, 0.0)
+    };
+    let (damaged, losses) = failures.of(whole.clone()).unwrap();
+    // The router: 3 local and 2 global links, and its nodes.
+    let expected = Losses {
+        links: 1 + 5,
+        routers: 1,
+        nodes: 1 + 2,
+        ..Losses::default()
+    };
+    assert_eq!(losses, expected);
+    let title = format!("{} without 6 links, 1 router, 3 nodes", whole.title);
+    assert_eq!(damaged.title, title);
+    let lost: Vec<u32> = damaged.lost_nodes().map(|node| node.0).collect();
+    assert_eq!(lost, [0, 10, 11]);
+    assert!(damaged.is_lost_router(RouterId(5)) && !damaged.is_lost_router(RouterId(0)));
+    assert_eq!(damaged.links().count() + 6, whole.links().count());
+    assert_eq!(damaged.port_of_node, whole.port_of_node);
+    for (port, peer) in damaged.peer.iter().enumerate() {
+        assert!(*peer == Peer::Unconnected || *peer == whole.peer[port]);
+    }
+}
+
+#[test]
+fn slower_links_are_a_class_of_their_own() {
+    let whole = dragonfly(2, 4, 2, 9);
+    let (slow, losses) = links(PAIR, Some(1), 0.25).of(whole.clone()).unwrap();
+    assert_eq!((losses.links, losses.slower_links), (0, 1));
+    let class = slow.link_classes.last().unwrap();
+    let global = whole
+        .link_classes
+        .iter()
+        .find(|class| class.name == "global")
+        .unwrap();
+    assert_eq!(class.name, "global at 25 %");
+    let (rate, full) = (
+        class.bandwidth.bytes_per_second(),
+        global.bandwidth.bytes_per_second(),
+    );
+    assert_eq!(rate, full / 4);
+    let of_class = |port: &usize| slow.link_class(PortId::from_index(*port)).name == class.name;
+    assert_eq!((0..slow.ports()).filter(of_class).count(), 2);
+}
+
+#[test]
+fn draws_of_one_seed_contain_each_other() {
+    let whole = dragonfly(2, 4, 2, 9);
+    let left = |count| {
+        let failures = drawn(Part::Links, Some("global"), Amount::Count(count), 7);
+        failures.of(whole.clone()).unwrap().0.peer
+    };
+    let (few, many) = (left(3), left(9));
+    assert!(
+        few.iter()
+            .zip(&many)
+            .all(|(few, many)| few == many || *many == Peer::Unconnected)
+    );
+    let other = drawn(Part::Links, Some("global"), Amount::Count(3), 8);
+    assert_ne!(other.of(whole.clone()).unwrap().0.peer, few);
+    // 5 % of 36 global links.
+    let share = drawn(Part::Links, Some("global"), Amount::Share(0.05), 7);
+    assert_eq!(share.of(whole).unwrap().1.links, 2);
+}
+
+#[test]
+fn the_largest_part_is_left_of_a_network_that_falls_apart() {
+    // A ring of six routers cut twice: 0 and 1 on one side, the others on the other.
+    let ring = lattice(&[6], true, false);
+    let cut = |a: u32, b: u32| FailedLinks {
+        ends: Ends::Routers(RouterId(a), RouterId(b)),
+        count: None,
+        left: 0.0,
+    };
+    let failures = Failures {
+        links: vec![cut(1, 2), cut(5, 0)],
+        ..Failures::default()
+    };
+    let nodes = ring.nodes() as u32 / 6;
+    let (left, losses) = failures.of(ring).unwrap();
+    assert_eq!((losses.routers, losses.cut_off_nodes), (2, 2 * nodes));
+    // Cut twice, and the link between the two that are cut off.
+    assert_eq!(losses.links, 3);
+    assert!(
+        left.lost_nodes()
+            .all(|node| left.router_of_node(node).0 < 2)
+    );
+}
+
+#[test]
+fn minimal_routing_names_the_groups_and_adaptive_routing_goes_by_a_third() {
+    let (damaged, _) = links(PAIR, None, 0.0).of(dragonfly(2, 4, 2, 9)).unwrap();
+    let minimal = AnyRouting::new(&damaged, &RoutingSpec::new(Algorithm::Minimal));
+    let expected = RoutingError::GroupsNotJoined {
+        from: GroupId(2),
+        to: GroupId(3),
+    };
+    assert_eq!(minimal.unwrap_err(), expected);
+    // Four groups of which one pair is joined to no third.
+    let two = links(Ends::Groups(GroupId(0), GroupId(1)), None, 0.0);
+    let (apart, losses) = two.of(dragonfly(2, 4, 1, 2)).unwrap();
+    assert_eq!(
+        losses.routers, 4,
+        "one of two groups is cut off: {}",
+        apart.title
+    );
+}
+
+#[test]
+fn a_fat_tree_without_a_spine_is_routed_over_the_others() {
+    let shape = FatTreeShape {
+        down: vec![2, 4],
+        up: vec![4],
+        parallel: vec![1],
+        nodes: 8,
+    };
+    let whole = fat_tree(&shape);
+    let spine = RouterId(whole.routers() as u32 - 1);
+    let failures = Failures {
+        routers: vec![spine],
+        ..Failures::default()
+    };
+    let (damaged, losses) = failures.of(whole.clone()).unwrap();
+    assert_eq!((losses.nodes, losses.links), (0, 4));
+    let ways = |topology: &Topology| {
+        let table = Tabled::up_down(topology, crate::routing::Choice::Random, None).unwrap();
+        let route = crate::routing::PacketRoute::injected(RouterId(3), 0);
+        let mut hops = Vec::new();
+        table.possible_hops(RouterId(0), true, &route, &mut hops);
+        hops.len()
+    };
+    assert_eq!((ways(&whole), ways(&damaged)), (4, 3));
+}
+
+#[test]
+fn what_cannot_fail_is_refused() {
+    let whole = dragonfly(2, 4, 2, 9);
+    let refused = |failures: Failures, entry: Entry, words: &str| {
+        let error = failures.of(whole.clone()).unwrap_err();
+        assert_eq!(error.entry, entry, "{error}");
+        assert!(error.message.contains(words), "{error}");
+    };
+    let routers = |a, b| Ends::Routers(RouterId(a), RouterId(b));
+    let first = Entry::Links(0);
+    refused(
+        links(routers(0, 36), None, 0.0),
+        first,
+        "there is no router 36: the network's routers are 0 to 35",
+    );
+    refused(
+        links(routers(0, 35), None, 0.0),
+        first,
+        "there is no link between routers 0 and 35",
+    );
+    refused(
+        links(routers(0, 1), Some(2), 0.0),
+        first,
+        "2 links between routers 0 and 1, where there are 1",
+    );
+    let mut twice = links(routers(0, 1), None, 0.0);
+    twice.links.push(twice.links[0]);
+    refused(twice, Entry::Links(1), "have failed already");
+    let failed = |routers: &[u32], nodes: &[u32]| Failures {
+        routers: routers.iter().map(|&router| RouterId(router)).collect(),
+        nodes: nodes.iter().map(|&node| NodeId(node)).collect(),
+        ..Failures::default()
+    };
+    refused(failed(&[3, 3], &[]), Entry::Routers(1), "listed twice");
+    refused(failed(&[36], &[]), Entry::Routers(0), "routers are 0 to 35");
+    refused(failed(&[], &[4, 4]), Entry::Nodes(1), "listed twice");
+    refused(
+        failed(&[2], &[4]),
+        Entry::Nodes(0),
+        "lost with its router 2",
+    );
+    let all: Vec<u32> = (0..36).collect();
+    refused(failed(&all, &[]), Entry::All, "no node is left");
+    let draw = |class, amount| drawn(Part::Links, class, amount, 1);
+    refused(
+        draw(Some("blue"), Amount::Count(1)),
+        Entry::Drawn(0),
+        "terminal, local, global",
+    );
+    refused(
+        draw(None, Amount::Count(1_000)),
+        Entry::Drawn(0),
+        "of which only 90 still work",
+    );
+    refused(
+        draw(None, Amount::Share(0.001)),
+        Entry::Drawn(0),
+        "none of them",
+    );
+}
+
+/// Draws of each sort, of few or many.
+fn failures() -> impl Strategy<Value = Failures> {
+    let one = (
+        select(Part::ALL),
+        prop_oneof![1u32..4, 1u32..20],
+        any::<bool>(),
+    )
+        .prop_map(|(part, count, is_slow)| DrawnFailures {
+            part,
+            class: None,
+            amount: Amount::Count(count),
+            left: match part {
+                Part::Links if is_slow => 0.5,
+                _ => 0.0,
+            },
+        });
+    (proptest::collection::vec(one, 1..4), any::<u64>()).prop_map(|(drawn, seed)| Failures {
+        drawn,
+        seed,
+        ..Failures::default()
+    })
+}
+
+struct Arrives<'a>(&'a Topology, u64);
+
+impl RoutingTask for Arrives<'_> {
+    type Output = ();
+    fn run<R: Routing>(self, routing: &R) {
+        let Self(topology, seed) = self;
+        // `verify` fails where a packet is sent to a port without a link or has no way on.
+        let verdict = verify(topology, routing).expect("sound routes");
+        assert!(matches!(verdict, Verdict::DeadlockFree { .. }), "{verdict}");
+        random_walks(topology, routing, seed, 50);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn all_that_is_left_is_reached_and_nothing_can_deadlock(
+        topology in network(),
+        failures in failures(),
+        spec in spec(),
+        seed in any::<u64>(),
+    ) {
+        let whole = topology.clone();
+        let Ok((damaged, losses)) = failures.of(topology) else {
+            // More of a sort than there are.
+            return Ok(());
+        };
+        prop_assert_eq!(damaged.lost_nodes().count(), losses.nodes as usize);
+        prop_assert_eq!(damaged.links().count() + losses.links as usize, whole.links().count());
+        prop_assert!(losses.nodes < whole.nodes() as u32);
+        for general in [Algorithm::ShortestPath, Algorithm::UpDown, Algorithm::Dfsssp] {
+            let routing = AnyRouting::new(&damaged, &RoutingSpec::new(general));
+            routing.expect("it takes any network").dispatch(Arrives(&damaged, seed));
+        }
+        if let Ok(routing) = AnyRouting::new(&damaged, &spec) {
+            routing.dispatch(Arrives(&damaged, seed));
+        }
+    }
+}

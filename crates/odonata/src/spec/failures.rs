@@ -1,0 +1,107 @@
+//! What of a network does not work.
+
+use odonata_network::topology as network;
+pub use odonata_network::topology::Part;
+use odonata_units::{GroupId, NodeId, RouterId};
+
+use super::table::table;
+
+table! {
+    /// Links between routers that are out of service, or slower than they should be.
+    pub struct LinkFailure {
+        /// Two routers, such as `[3, 17]`: the links between them.
+        routers: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
+        /// Two groups: the links between them.
+        groups: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
+        /// How many of these links, the first ones by port. Default: all.
+        count: Option<u32> = None => Notes::COUNT,
+        /// Share of a link's bandwidth that is left in both directions, as where some of its lanes
+        /// are dark; `0 %`: the link is out of service.
+        bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+    }
+    refuse "" as "neither" when [("routers", Test::Absent), ("groups", Test::Absent)] =>
+        "`routers` or `groups`, two of them, that the links join";
+    refuse "" as "both" when [("routers", Test::Given), ("groups", Test::Given)] =>
+        "either `routers` or `groups`";
+}
+
+table! {
+    /// Parts of a network that fail at random.
+    pub struct DrawnFailures {
+        /// What fails: `links` between routers, `routers` with all that is attached to them, or `nodes`.
+        part: Part = Part::Links,
+        /// With `part = "links"`: only links of this class. Default: all links between routers.
+        link_class: Option<String> = None,
+        /// The share of all that there are.
+        share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1.0), most: Some(1e6), ..Notes::NONE },
+        /// In place of `share`: how many.
+        count: Option<u32> = None => Notes::COUNT,
+        /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
+        bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+    }
+    refuse "" as "neither" when [("share", Test::Absent), ("count", Test::Absent)] =>
+        "`share` or `count`";
+    refuse "" as "both" when [("share", Test::Given), ("count", Test::Given)] =>
+        "either `share` or `count`";
+    refuse "link_class" when [("part", Test::IsNot("links")), ("link_class", Test::Given)] =>
+        "only with part = \"links\"";
+    refuse "bandwidth" when [("part", Test::IsNot("links")), ("bandwidth", Test::Set)] =>
+        "only with part = \"links\"";
+}
+
+table! {
+    /// What of the network does not work, from the start of the run to its end.
+    pub struct Failures {
+        /// Links between routers.
+        links: Vec<LinkFailure> = Vec::new(),
+        /// Routers, with all that is attached to them: numbers from 0, as a list or a text such as
+        /// `"0, 3-8"`.
+        routers: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Nodes, likewise.
+        nodes: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// What fails at random besides.
+        draw: Vec<DrawnFailures> = Vec::new(),
+        /// Seed of what fails at random: under one seed, what fails at a small share fails at a larger
+        /// one as well. Default: the scenario's `seed`.
+        seed: Option<u64> = None,
+    }
+}
+
+impl Failures {
+    /// The network room's form.
+    pub(crate) fn listed(&self) -> network::Failures {
+        let pair = |numbers: &[u32]| match *numbers {
+            [one, other] => Some((one, other)),
+            _ => None,
+        };
+        let links = self.links.iter().filter_map(|failed| {
+            let groups = || pair(failed.groups.as_deref()?);
+            let ends = match failed.routers.as_deref().and_then(pair) {
+                Some((a, b)) => network::Ends::Routers(RouterId(a), RouterId(b)),
+                None => groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?,
+            };
+            Some(network::FailedLinks {
+                ends,
+                count: failed.count,
+                left: failed.bandwidth,
+            })
+        });
+        let drawn = self.draw.iter().map(|drawn| network::DrawnFailures {
+            part: drawn.part,
+            class: drawn.link_class.clone(),
+            amount: match drawn.count {
+                Some(count) => network::Amount::Count(count),
+                None => network::Amount::Share(drawn.share.unwrap_or(0.0)),
+            },
+            left: drawn.bandwidth,
+        });
+        let numbers = |of: &Option<Vec<u32>>| of.clone().unwrap_or_default();
+        network::Failures {
+            links: links.collect(),
+            routers: numbers(&self.routers).into_iter().map(RouterId).collect(),
+            nodes: numbers(&self.nodes).into_iter().map(NodeId).collect(),
+            drawn: drawn.collect(),
+            seed: self.seed.unwrap_or(1),
+        }
+    }
+}
