@@ -85,13 +85,13 @@ def part_of(study: StudyFile, only: str, quick: dict[str, Any] | None = None) ->
     if quick is not None:
         assert study.quick is not None
         keys = {**study.quick.set, **quick}
-        changes["quick"] = study.quick.model_copy(update={"set": keys})
-    return study.model_copy(update=changes)
+        changes["quick"] = study.quick.changed(set=keys)
+    return study.changed(**changes)
 
 
 def by_values(study: StudyFile) -> StudyFile:
     """A study whose findings are judged by the figures alone, as tests of a few runs have to."""
-    return study.model_copy(update={"judged": "values"})
+    return study.changed(judged="values")
 
 
 def changed(file: Path, old: str, new: str) -> Path:

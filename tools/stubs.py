@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import odonata.study.file  # noqa: F401 - makes the classes of study files
 from odonata import _engine, declared
 from odonata.table import CHOICES, CLASSES, FORMS, Key, Table
 from odonata.units import QUANTITIES
@@ -27,7 +28,8 @@ PLAIN = {
     "number": "float",
     "text": "str",
     "numbers": "list[int] | str",
-    "anything": "dict[str, Any]",
+    "label": "str | bool | int | float",
+    "any": "Any",
 }
 HEADER = '''\
 """Types of what the module makes from the engine's declarations; written by tools/stubs.py."""
@@ -42,6 +44,9 @@ import odonata.load
 import odonata.machines.machine
 import odonata.motif
 import odonata.network
+import odonata.study.bases
+import odonata.study.file
+import odonata.study.measures
 import odonata.traffic
 from odonata import bases, names, table, units
 '''
@@ -55,6 +60,8 @@ def main() -> None:
             parts.append(
                 "def classes_of(module: str) -> dict[str, Any]: ...\n"
                 "def modules() -> Mapping[str, Mapping[str, Any]]: ...\n"
+                "def study_classes(bases: Mapping[str, type[table.Table]], "
+                "base: type[table.Table]) -> dict[str, Any]: ...\n"
             )
         for name, value in contents.items():
             parts.append(_entry(module, name, value))
@@ -145,6 +152,8 @@ def _kind(kind: Any) -> str:
             return "str"
         case "list":
             return f"list[{_kind(of)}]"
+        case "by-name":
+            return f"dict[str, {_kind(of)}]"
         case "tables":
             return f"dict[str, {_class(CLASSES[of])}]"
         case "kinds":

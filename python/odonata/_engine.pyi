@@ -219,6 +219,9 @@ def forms() -> list[dict[str, Any]]:
 def schedule_tables() -> dict[str, Any]:
     """The tables of `[schedule]`, and the ``levels`` of its network."""
 
+def study_tables() -> list[dict[str, Any]]:
+    """The tables of study files, as `tables`."""
+
 def written(grammar: str, text: str, orders: Sequence[str]) -> str:
     """What a text of a grammar says, as JSON; ``ValueError`` with what was found and allowed."""
 

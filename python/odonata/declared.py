@@ -10,7 +10,7 @@ from the same declarations when the engine is built.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Union
 
 from odonata import _engine
@@ -49,7 +49,7 @@ _KINDS = {
 _PARAMETERS = Key(
     key="parameters",
     text="Parameters that the plug-in is given.",
-    kind="anything",
+    kind={"by-name": "any"},
     default={},
 )
 
@@ -67,6 +67,19 @@ def modules() -> Mapping[str, Mapping[str, Any]]:
     return _contents
 
 
+def study_classes(bases: Mapping[str, type[Table]], base: type[Table]) -> dict[str, Any]:
+    """The classes of study files, by name.
+
+    Args:
+        bases: What some have besides their keys.
+        base: What all others have.
+    """
+    for table in _engine.study_tables():
+        name = table["name"]
+        _class(name, table["text"], _keys(table), "study.file", base=bases.get(name, base))
+    return classes_of("odonata.study.file")
+
+
 def _add(name: str, value: Any, module: str) -> None:
     _contents.setdefault(f"odonata.{module}", {})[name] = value
 
@@ -81,6 +94,8 @@ def _class(
     read_as: str = "",
     **attributes: Any,
 ) -> type[Table]:
+    # What a class has otherwise would hide the key.
+    assert not [key for key in keys if hasattr(base, key.name)], name
     own = {
         "__doc__": text,
         "__module__": f"odonata.{module}",
@@ -195,16 +210,12 @@ def _add_families() -> None:
     _add("Network", Union[(*classes.values(),)], "network")
 
 
-def _every() -> Iterator[type[Table]]:
+def _every() -> None:
     _add_tables()
     _add_kinds()
     _add_links()
     _add_families()
-    yield from CLASSES.values()
 
 
-for _made in _every():
-    # What a class has otherwise would hide the key.
-    _hidden = [name for name in _made.keys if hasattr(Table, name)]
-    assert not _hidden, (_made, _hidden)
+_every()
 globals().update(_contents["odonata.declared"])

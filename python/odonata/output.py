@@ -31,13 +31,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from typing_extensions import Self
-
 from odonata.errors import OdonataError, OutputError
 from odonata.terminal import clean
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from typing_extensions import Self
 
 #: The checkpoint in the directory of an unfinished run.
 CHECKPOINT_FILE = "checkpoint"

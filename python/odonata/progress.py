@@ -27,13 +27,14 @@ from rich.progress import (
     Progress as Bar,
 )
 from rich.table import Table
-from typing_extensions import Self
 
 from odonata import display
 from odonata.simulate import Progress
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from odonata.study.file import StudyFile
     from odonata.study.run import StudyProgress
     from odonata.study.sweep import SweepPoint

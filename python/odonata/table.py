@@ -14,9 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Literal
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from odonata import _engine, names
 from odonata.errors import Problem, ScenarioError
@@ -25,8 +23,11 @@ from odonata.scenario.documented import FIELDS, sentence
 from odonata.scenario.written import as_written
 from odonata.units import QUANTITIES, Quantity
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 #: Attributes of keys that are words of Python, or that classes of tables have otherwise.
-_ATTRIBUTES = {"global": "global_", "copy": "copy_rates"}
+_ATTRIBUTES = {"global": "global_", "copy": "copy_rates", "from": "origin"}
 
 #: The classes of tables, by the names that the engine has for them.
 CLASSES: dict[str, type[Table]] = {}
@@ -48,8 +49,7 @@ class Key:
         name: The attribute of the table.
         text: What it means.
         kind: What its values are, as the engine declares it; besides, ``{"tables": NAME}``: tables
-            by names, ``{"one-of": NAMES}``: one of these names, ``{"class": TYPE}``: what this type
-            reads, and ``anything``.
+            by names, and ``{"class": TYPE}``: what this type reads.
         is_needed: Whether it must be given.
         facts: All that the engine declares of it.
     """
@@ -107,7 +107,7 @@ class Key:
             return CLASSES[kind["table"]]._of({})
         if "forms" in kind:
             # The name that it is by default.
-            return default if isinstance(default, str) else default["policy"]
+            return default["policy"] if isinstance(default, dict) else default
         if "quantity" in kind:
             quantity = QUANTITIES[kind["quantity"]]
             return quantity.of_engine(default)
@@ -210,7 +210,7 @@ class Table(metaclass=_Documented):
 
     _given: dict[str, Any]
 
-    def __init__(self, **values: Any) -> None:
+    def __init__(self, /, **values: Any) -> None:
         """Checks the values.
 
         Raises:

@@ -18,11 +18,12 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar
-
-from typing_extensions import Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from odonata import _engine
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class UnitError(ValueError):

@@ -62,7 +62,7 @@ AS_RUN = {
 def scenario(alpha: float) -> Scenario:
     """The authors' run at an α."""
     study = StudyFile.from_file(LIBRARY / "kaplan2017.toml")
-    alone = study.model_copy(update={"where": POINT, "repetitions": 1})
+    alone = study.changed(where=POINT, repetitions=1)
     (point,) = Sweep(alone).points
     return point.scenario.with_set({**AS_RUN, "network.links.global.bandwidth": f"{alpha:g} GB/s"})
 

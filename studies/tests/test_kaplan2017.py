@@ -65,7 +65,7 @@ def test_halves_are_minimum_cuts() -> None:
         "pattern == 'bisection' and machine == 'small' and message == '100 kB'"
         " and outstanding == 1 and model == 'standard'"
     )
-    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    study = part_of(StudyFile.from_file(STUDY), only).changed(repetitions=1)
     points = Sweep(study).points
     every = {(name, half / 2) for name in MINIMA for half in range(1, 9)}
     drawn = {
@@ -129,7 +129,7 @@ def test_routers_are_those_that_sst_is_met_with(arrangement: str, routing: str) 
         f"pattern == 'all-to-all' and message == '100 kB' and alpha == 0.5 and model == 'SST'"
         f" and arrangement == '{arrangement}' and routing == '{routing}' and crossbar == 'harness'"
     )
-    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    study = part_of(StudyFile.from_file(STUDY), only).changed(repetitions=1)
     (point,) = Sweep(study).points
     as_measured = {"job.0.mapping": "linear", "network.links.global.bandwidth": "1 GB/s"}
     result = odonata.run(point.scenario.with_set(as_measured))
@@ -155,7 +155,7 @@ def test_run_times_that_the_authors_left_are_beside_those_of_the_studys_model() 
 def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> None:
     """Ember's motifs as the harness sets them (sst-elements v10.1.0, `scheduler/simulations`)."""
     only = "order == 'harness' and alpha == 4 and arrangement == 'circulant'"
-    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    study = part_of(StudyFile.from_file(STUDY), only).changed(repetitions=1)
     as_in_harness: dict[str, dict[str, object]] = {
         "bisection": {"order": "ascending", "blocking": True, "receives": "in-turn"},
         "all-to-all": {"window": 1},
@@ -175,7 +175,7 @@ def test_judged_points_are_the_harness_motifs_whatever_their_iterations() -> Non
 def test_the_papers_crossbar_is_as_fast_as_all_links_of_a_router_together() -> None:
     """Section III-B; the harness has that of the medium machine at α = 4 in a comment, 17 GB/s."""
     only = "crossbar == 'paper' and routing == 'minimal' and arrangement == 'circulant'"
-    study = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    study = part_of(StudyFile.from_file(STUDY), only).changed(repetitions=1)
     seen = {}
     for point in Sweep(study).points:
         network = point.scenario.network
@@ -191,7 +191,7 @@ def test_the_papers_crossbar_is_as_fast_as_all_links_of_a_router_together() -> N
 def test_the_harness_halves_are_minimum_cuts_but_for_circulant() -> None:
     """Node lists of `get_best_cut_nodeList`, for what they are compared at."""
     study = part_of(StudyFile.from_file(STUDY), "halves == 'harness'")
-    points = Sweep(study.model_copy(update={"repetitions": 1})).points
+    points = Sweep(study.changed(repetitions=1)).points
     widths = {}
     for point in points:
         nodes = point.scenario.job[0].placement
@@ -208,7 +208,7 @@ def test_the_harness_halves_are_minimum_cuts_but_for_circulant() -> None:
 
 def test_the_mapping_of_the_harness_is_compared_with_all_else_alike() -> None:
     study = part_of(StudyFile.from_file(STUDY), "mapping in ['paper', 'harness'] and alpha == 4")
-    points = Sweep(study.model_copy(update={"repetitions": 1})).points
+    points = Sweep(study.changed(repetitions=1)).points
     mappings = {"paper": "graph-bisection", "harness": "random-clusters"}
     found: dict[str, dict[tuple[object, ...], object]] = {name: {} for name in mappings}
     for point in points:

@@ -73,7 +73,7 @@ def test_steering_keeps_traffic_below_the_top(tmp_path: Path) -> None:
         "workload == 'Nekbone' and load == 0.3 and placement == 'random' and taper == 1 "
         "and radix in [none, 16] and router == 'ideal'"
     )
-    file = part_of(StudyFile.from_file(STUDY), only).model_copy(update={"repetitions": 1})
+    file = part_of(StudyFile.from_file(STUDY), only).changed(repetitions=1)
     table = run_sweep(Sweep(file), tmp_path).to_pandas().set_index("network")
     vanilla, always, idle = (table.loc[name] for name in ("vanilla", "always", "if idle"))
     assert always.throughput_gb_per_s > 0.98 * vanilla.throughput_gb_per_s

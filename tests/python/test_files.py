@@ -34,6 +34,9 @@ from odonata.table import CLASSES
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
+#: Of study files the points' scenarios are what a result depends on.
+TABLES = (Scenario, *(one for one in CLASSES.values() if one.__module__ != "odonata.study.file"))
+
 #: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or a file.
 NO_FILES = {
     *("MarkerBorder.marker", "RegionBorder.region"),
@@ -50,7 +53,7 @@ NO_FILES = {
 
 def test_every_key_of_texts_names_a_file_or_is_known_not_to() -> None:
     undecided, named = set(), set()
-    for table in (Scenario, *CLASSES.values()):
+    for table in TABLES:
         for key in table.keys.values():
             called = f"{table.__name__}.{key.key}"
             if key.file_parts is not None:
@@ -271,10 +274,7 @@ def test_every_key_that_names_files_has_a_case(tmp_path: Path) -> None:
         for file in named_files(make(folder)[0]):
             covered.add(str(file.place[-1]))
     keys = {
-        key.key
-        for table in CLASSES.values()
-        for key in table.keys.values()
-        if key.file_parts is not None
+        key.key for table in TABLES for key in table.keys.values() if key.file_parts is not None
     }
     # The lists of CODES by themselves are read as those of a configuration are.
     assert keys - covered == {"intra_file", "inter_file"}

@@ -9,7 +9,6 @@ import re
 import sys
 import types
 from pathlib import Path
-from typing import Any
 
 import networkx
 import pytest
@@ -47,15 +46,6 @@ def test_every_public_name_has_help() -> None:
         value = getattr(odonata, name)
         if callable(value):
             assert inspect.getdoc(value), name
-
-
-def test_a_table_without_source_has_help_too() -> None:
-    namespace: dict[str, Any] = {"__name__": "typed"}
-    exec(
-        "from odonata.scenario.model import Table\nclass Own(Table):\n    size: int = 1\n",
-        namespace,
-    )
-    assert "size:  Default: 1." in namespace["Own"].__doc__
 
 
 def test_help_of_a_table_says_what_its_fields_mean(scenario: Scenario) -> None:

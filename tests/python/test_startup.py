@@ -16,7 +16,7 @@ import pytest
 
 #: Each of them, or what it pulls in, takes a tenth of a second or more.
 HEAVY = {
-    *("matplotlib", "numpy", "pandas", "polars", "pyarrow", "pydantic", "pydantic_core"),
+    *("matplotlib", "numpy", "pandas", "polars", "pyarrow"),
     *("scipy", "networkx", "bokeh", "distributed", "rich"),
 }
 

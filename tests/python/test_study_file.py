@@ -26,10 +26,9 @@ from odonata.scenario.toml_source import parse_toml
 from odonata.study.dataset import DATASET_FILE, dataset_schema, read_dataset
 from odonata.study.drawing import draw_figure
 from odonata.study.expression import Condition, ConditionError
-from odonata.study.file import StudyFile
+from odonata.study.file import Measure, StudyFile
 from odonata.study.findings import judge
 from odonata.study.local import LocalExecutor
-from odonata.study.measures import Measure
 from odonata.study.run import STORE_FILE, estimate, run_sweep
 from odonata.study.sweep import Sweep
 from odonata.study.task import TaskError
@@ -225,6 +224,20 @@ def test_no_conditions(text: str) -> None:
         ('unit = "us"', 'unit = "MB"', "measure[0].unit", "ps, ns, us, ms, s"),
         ('column = "utilisation"', 'column = "class"', "measure[1].column", "utilisation"),
         ("kind == 'global'", "kin == 'global'", "measure[1].only", "did you mean kind"),
+        ('table = "links"', 'table = "link"', "measure[1].table", 'did you mean "links"'),
+        (
+            'name = "alpha"',
+            'name = "Alpha"',
+            "axis[2].name",
+            "a name of at most 60 characters: a-z",
+        ),
+        ('name = "run-time"', 'name = "a/b"', "figure[0].name", "first a letter or digit"),
+        ('"{} GB/s"', '"GB/s"', "axis[2].format", "a text with {} for the value"),
+        ('"difference"', '"diference"', "finding[0].quantity", 'did you mean "difference"'),
+        ('"difference"', '"value"', "finding[0].this", 'no value with quantity = "value"'),
+        ("at_most = -1", "values = { alpha = [1] }", "finding[0].values.alpha", "true or false"),
+        ('reduce = "maximum"\nunit', 'reduce = "p0"\nunit', "measure[0].reduce", "such as p99"),
+        ("[quick]\n", "duration = 1\n[quick]\n", "finding[0].duration", "unknown key; allowed"),
         ('x = "alpha"', 'x = "beta"', "figure[0].x", "an axis: arrangement, routing, alpha"),
         ("at_most = -1", "", "finding[0].at_most", "or `at_least`"),
         ("p = 1, ", 'p = "1", ', "scenario", "network.p: found"),
@@ -239,6 +252,25 @@ def test_bad_files(file: Path, old: str, new: str, path: str, message: str) -> N
     answer = str(caught.value)
     assert answer.startswith(f"{file}: ") and f": {path}: " in answer
     assert message in str(caught.value)
+
+
+def test_all_mistakes_of_a_file_are_told_at_once_with_their_lines(file: Path) -> None:
+    changed(file, "repetitions = 2", "repetitions = [{ count = 0 }]\nself = 1")
+    changed(file, 'column = "utilisation"', 'column = "utilisation"\nfigure = "run.nodes"')
+    with pytest.raises(ScenarioError) as caught:
+        StudyFile.from_file(file)
+    assert [(p.path, p.message.partition("; allowed")[0]) for p in caught.value.problems] == [
+        ("repetitions[0].count", "found 0"),
+        ("measure[1].figure", "found figure and table"),
+        ("self", "unknown key"),
+    ]
+    assert f"{file}: line 3: repetitions[0].count: " in str(caught.value)
+    # What only Python knows is told of all tables too.
+    file.write_text(STUDY, encoding="utf-8")
+    changed(changed(file, 'unit = "us"', 'unit = "MB"'), '"utilisation"', '"class"')
+    with pytest.raises(ScenarioError) as caught:
+        StudyFile.from_file(file)
+    assert [p.path for p in caught.value.problems] == ["measure[0].unit", "measure[1].column"]
 
 
 def test_figures_and_findings_must_be_of_one_place(file: Path, tmp_path: Path) -> None:
@@ -615,7 +647,7 @@ def _inline() -> dict[str, object]:
     ],
 )
 def test_units_are_in_the_names_of_columns(measure: dict[str, str], column: str) -> None:
-    assert Measure.model_validate(measure).column_name == column
+    assert Measure(**measure).column_name == column
 
 
 def test_bytes_per_duration_are_a_rate() -> None:
@@ -627,7 +659,7 @@ def test_bytes_per_duration_are_a_rate() -> None:
 
     def rate(per: str, unit: str) -> float | None:
         figure = {"figure": "run.created_bytes", "per": per, "unit": unit}
-        return Measure.model_validate(figure).value(result)
+        return Measure(**figure).value(result)
 
     sent = 4 * 2**20
     assert rate("1 ms", "GiB/s") == pytest.approx(sent / 1e-3 / 2**30, rel=1e-12)
@@ -648,7 +680,7 @@ def test_bytes_per_duration_are_a_rate() -> None:
 )
 def test_rates_that_cannot_be(changed: dict[str, str], found: str) -> None:
     with pytest.raises(ValueError, match=re.escape(found)):
-        Measure.model_validate({"figure": "run.created_bytes", "per": "1 ms", **changed})
+        Measure(**{"figure": "run.created_bytes", "per": "1 ms", **changed})
 
 
 def test_rows_count_as_often_as_their_weight_says() -> None:
@@ -662,7 +694,7 @@ def test_rows_count_as_often_as_their_weight_says() -> None:
     of_messages = {**buckets, "only": "quantity == 'message_latency'"}
 
     def value(reduce: str) -> float:
-        found = Measure.model_validate({**of_messages, "reduce": reduce}).value(result)
+        found = Measure(**{**of_messages, "reduce": reduce}).value(result)
         assert found is not None
         return found
 
@@ -670,7 +702,7 @@ def test_rows_count_as_often_as_their_weight_says() -> None:
     assert latency.mean() / 1e6 <= value("mean") <= latency.mean() / 1e6 * (1 + 1 / 128)
     assert value("standard-deviation") == pytest.approx(latency.std(ddof=0) / 1e6, rel=1 / 64)
     plain = {"table": "messages", "column": "bytes", "reduce": "standard-deviation"}
-    assert Measure.model_validate(plain).value(result) == 0
+    assert Measure(**plain).value(result) == 0
 
 
 @pytest.mark.parametrize(
@@ -685,4 +717,4 @@ def test_weights_that_cannot_be(changed: dict[str, str | None], found: str) -> N
     given = {"table": "histograms", "column": "high_ps", "weight": "count", "reduce": "mean"}
     data = {key: value for key, value in {**given, **changed}.items() if value is not None}
     with pytest.raises(ValueError, match=re.escape(found)):
-        Measure.model_validate(data)
+        Measure(**data)

@@ -2,6 +2,7 @@
 //! what documentation says of every key.
 
 use std::any::type_name;
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -166,6 +167,8 @@ pub enum Kind {
     /// One of the names of a list, by the type that has them or, where none has, by the name of
     /// the list.
     Name(String),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
     /// A whole number, at least 0.
     Integer,
     /// A whole number.
@@ -182,6 +185,12 @@ pub enum Kind {
     File(&'static str),
     /// Values one after another.
     List(Box<Kind>),
+    /// Values by names that the user chooses.
+    ByName(Box<Kind>),
+    /// A text, a number, or true or false.
+    Label,
+    /// Anything that a file can say.
+    Any,
     /// Numbers of groups or routers: a list, or a text such as `0, 3-8`.
     Numbers,
     /// A table of one of the kinds of that name, such as a motif.
@@ -218,6 +227,8 @@ pub enum Test {
     IsNot(&'static str),
     /// None of these texts.
     NotIn(Vec<&'static str>),
+    /// One of these texts.
+    In(Vec<&'static str>),
     /// Something.
     Given,
     /// Something that the user has said, and be it the default.
@@ -279,6 +290,8 @@ pub struct Notes {
     pub list: Option<&'static str>,
     /// The grammar of the text ([`Kind::Written`]).
     pub written: Option<&'static str>,
+    /// The words of which the text is one ([`Kind::OneOf`]).
+    pub one_of: &'static [&'static str],
     /// See [`KeyDeclaration::command_line`].
     pub command_line: CommandLine,
 }
@@ -331,6 +344,7 @@ impl Notes {
         numbers: false,
         list: None,
         written: None,
+        one_of: &[],
         command_line: CommandLine::NONE,
     };
     /// A latency, delay or overhead: up to an hour.
@@ -454,6 +468,7 @@ declared! {
     f64: Kind::Number,
     bool: Kind::Flag,
     String: Kind::Text,
+    Value: Kind::Any,
     std::path::PathBuf: Kind::File("itself"),
     (u64, u64): Kind::Pair("HostTime"),
 }
@@ -490,6 +505,12 @@ where
 impl<T: Declared> Declared for Vec<T> {
     fn kind() -> Kind {
         Kind::List(Box::new(T::kind()))
+    }
+}
+
+impl<T: Declared> Declared for BTreeMap<String, T> {
+    fn kind() -> Kind {
+        Kind::ByName(Box::new(T::kind()))
     }
 }
 
@@ -531,6 +552,7 @@ fn key<T: Declared>(
         (None, None, Kind::Text) if notes.list.is_some() => {
             Kind::Name(notes.list.unwrap_or_default().to_owned())
         }
+        (None, None, Kind::Text) if !notes.one_of.is_empty() => Kind::OneOf(notes.one_of),
         (None, None, Kind::Text) if notes.written.is_some() => {
             Kind::Written(notes.written.unwrap_or_default())
         }

@@ -93,6 +93,7 @@ pub use spec::Scenario;
 pub use spec::declarations::{families, kinds, tables, tables_of_schedules};
 pub use spec::quantity::{Quantity, Refused};
 pub use spec::reader::{PlugInNames, checked, checked_table, engine_form, kind_form};
+pub use spec::study::study_tables;
 pub use spec::written::written;
 pub use steady::JobStatistics;
 pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};

@@ -24,6 +24,7 @@ mod routing;
 pub(crate) mod schedule;
 mod simulation;
 mod source;
+pub(crate) mod study;
 pub(crate) mod table;
 pub(crate) mod written;
 

@@ -97,6 +97,14 @@ mod _engine {
         )
     }
 
+    /// The tables of study files, as in [`tables`].
+    #[pyfunction]
+    fn study_tables(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let tables = serde_json::to_value(odonata::study_tables())
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        to_python(py, &tables)
+    }
+
     /// The tables of a result: a list of dicts, `name`, `text`, and `columns` with `name`, `kind`,
     /// `text`, `may_be_none`, `names` and `meta`.
     #[pyfunction]

@@ -14,8 +14,9 @@ from typing import Any
 
 from odonata import _engine
 from odonata.batch.declared import Schedule
-from odonata.errors import Problem, ScenarioError
+from odonata.errors import ScenarioError
 from odonata.plug_ins import find, is_known, known
+from odonata.scenario.problem import refused
 from odonata.table import CLASSES
 
 #: As a schedule to compare with: that which the log records.
@@ -118,7 +119,7 @@ class ScheduleTable(Schedule):
         orders = {self.order} | {Which.read(one).order for one in self.compare if one != RECORDED}
         if self.multifactor is not None and "multifactor" not in orders:
             allowed = "no value: weights and their times have a meaning with multifactor only"
-            raise _refused("multifactor", "a table", allowed)
+            raise refused("multifactor", "a table", allowed)
         if self.compare:
             self._check_compare()
 
@@ -130,21 +131,17 @@ class ScheduleTable(Schedule):
                 one = self._variant(which)
             except ScenarioError as error:
                 said = "; ".join(f"{p.path}: {p.message}" for p in error.problems)
-                raise _refused(place, found, f"values that the keys take ({said})") from None
+                raise refused(place, found, f"values that the keys take ({said})") from None
             except _ContradictionError as error:
-                raise _refused(place, found, str(error)) from None
+                raise refused(place, found, str(error)) from None
             twice = next((name for name, other in made if one == other), None)
             if twice is not None:
                 allowed = (
                     f"schedules that differ; {twice} is there twice. What differs follows, such as "
                     "easy,estimates=perfect"
                 )
-                raise _refused(place, found, allowed)
+                raise refused(place, found, allowed)
             made.append((which, one))
 
 
 CLASSES["ScheduleTable"] = ScheduleTable
-
-
-def _refused(path: str, found: str, allowed: str) -> ScenarioError:
-    return ScenarioError([Problem(path, f"found {found}; allowed: {allowed}", found, allowed)])

@@ -1,7 +1,7 @@
 """What several commands have in common: options, terminals, JSON.
 
 Modules of commands are imported to print ``odonata --help``. They import what takes long (rich,
-numpy, pydantic, the engine) where it is used, in functions.
+numpy, the engine) where it is used, in functions.
 """
 
 from __future__ import annotations

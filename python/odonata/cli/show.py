@@ -99,8 +99,9 @@ def _comparison(directory: Path, as_json: bool) -> None:
 
 def _study(directory: Path, as_json: bool) -> None:
     from odonata.cli.study import print_verdicts
+    from odonata.study.bases import STUDY_FILE
     from odonata.study.dataset import read_dataset
-    from odonata.study.file import STUDY_FILE, StudyFile
+    from odonata.study.file import StudyFile
     from odonata.study.findings import judge
 
     chosen = StudyFile.from_file(directory / STUDY_FILE)

@@ -2,9 +2,9 @@
 
 ``scenario.py`` has the class :class:`Scenario`; the engine reads and checks what it holds.
 ``toml_source.py`` and ``toml_text.py`` read and write files; ``files.py`` finds the files that a
-scenario names; ``problem.py`` says what is wrong; ``model.py`` is the base of tables of
-study files; ``schema.py`` makes the JSON Schema; ``starting.py`` writes a first scenario. The
-classes of tables are in ``odonata.network``, ``odonata.motif`` and the like.
+scenario names; ``problem.py`` says what is wrong; ``schema.py`` makes the JSON Schema;
+``starting.py`` writes a first scenario. The classes of tables are in ``odonata.network``,
+``odonata.motif`` and the like.
 """
 
 from __future__ import annotations

@@ -28,8 +28,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
-
 from odonata import _engine
 from odonata._engine import read_toml
 from odonata.batch.declared import FlowNetwork, PacketNetwork
@@ -47,6 +45,8 @@ from odonata.table import Key, Table
 from odonata.units import Share, describe
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from odonata.declared import Failures, Mpi, Record
     from odonata.load import Job
     from odonata.machines.machine import Machine

@@ -4,45 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
-
 from odonata import names
 from odonata.plug_ins import ours
 from odonata.scenario import Scenario
 from odonata.scenario.documented import FIELDS
-from odonata.scenario.model import described_fields
 from odonata.table import CHOICES, CLASSES, FORMS, Key, Table, written
 from odonata.units import QUANTITIES
 
 #: The schema that every scenario and study has.
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _INDEX = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
-
-
-class _Generator(GenerateJsonSchema):
-    """TOML has no null: what may be left out is simply not required."""
-
-    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        return self.generate_inner(schema["schema"])
-
-    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        if "default" in schema and schema["default"] is None:
-            return self.generate_inner(schema["schema"])
-        return super().default_schema(schema)
-
-    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
-        whole = super().model_schema(schema)
-        for name, field in described_fields(schema["cls"]).items():
-            if field.description is not None:
-                key = field.alias or name
-                whole["properties"][key].setdefault("description", field.description)
-        return whole
-
-    def get_title_from_name(self, name: str) -> str:
-        # Field names are clear by themselves; generated titles only repeat them.
-        return ""
 
 
 def scenario_schema() -> dict[str, Any]:
@@ -137,8 +108,10 @@ def _kind(kind: Any, facts: dict[str, Any], definitions: dict[str, Any]) -> dict
         case "numbers":
             numbers = {"type": "array", "items": _INDEX, "minItems": 1}
             return {"oneOf": [numbers, {"type": "string"}]}
-        case "anything":
-            return {"type": "object", "additionalProperties": True}
+        case "label":
+            return {"type": ["string", "number", "boolean"]}
+        case "any":
+            return {}
     ((what, of),) = kind.items()
     match what:
         case "quantity":
@@ -156,6 +129,9 @@ def _kind(kind: Any, facts: dict[str, Any], definitions: dict[str, Any]) -> dict
                 "items": _kind(of, inner, definitions),
                 **{f"{end}Items": count for end, count in entries if count is not None},
             }
+        case "by-name":
+            values = _kind(of, facts, definitions) or True
+            return {"type": "object", "additionalProperties": values}
         case "tables":
             return {"type": "object", "additionalProperties": _reference(of, definitions)}
         case "kinds":
@@ -187,31 +163,6 @@ def study_schema() -> dict[str, Any]:
     """
     from odonata.study.file import StudyFile
 
-    return _schema_of(StudyFile, "Odonata study")
-
-
-def _schema_of(table: type[BaseModel], title: str) -> dict[str, Any]:
-    schema = table.model_json_schema(by_alias=True, schema_generator=_Generator)
-    for one in (schema, *schema.get("$defs", {}).values()):
-        if "description" in one:
-            # Every property has its own.
-            one["description"] = one["description"].partition(FIELDS)[0]
-    definitions = schema.pop("$defs")
-    return {
-        "$schema": _DIALECT,
-        "title": title,
-        **_without_empty_titles({k: v for k, v in schema.items() if k != "title"}),
-        "$defs": _without_empty_titles(definitions),
-    }
-
-
-def _without_empty_titles(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {
-            key: _without_empty_titles(value)
-            for key, value in schema.items()
-            if not (key == "title" and value == "")
-        }
-    if isinstance(schema, list):
-        return [_without_empty_titles(value) for value in schema]
-    return schema
+    definitions: dict[str, Any] = {}
+    whole = {**_table(StudyFile, definitions), "title": "Odonata study"}
+    return {"$schema": _DIALECT, **whole, "$defs": dict(sorted(definitions.items()))}

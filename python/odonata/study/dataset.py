@@ -11,7 +11,8 @@ import pyarrow as pa
 from odonata.errors import OutputError
 from odonata.output import reason, write_parquet
 from odonata.results.stored import read_table
-from odonata.study.file import STUDY_FILE, StudyFile
+from odonata.study.bases import STUDY_FILE
+from odonata.study.file import StudyFile
 from odonata.study.sweep import SweepPoint
 
 DATASET_FILE = "dataset.parquet"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pydantic import Field, model_validator
 
 from odonata.batch.schedules import FIGURES as SCHEDULE_FIGURES
 from odonata.batch.schedules import Schedule
@@ -20,10 +19,13 @@ from odonata.plug_ins.calls import measured
 from odonata.results import Result
 from odonata.results.summary import JOB_FIGURES, LINK_CLASS_FIGURES, RUN_FIGURES
 from odonata.results.tables import TABLES
-from odonata.scenario.model import Table
-from odonata.scenario.problem import nearest, problem
+from odonata.scenario.problem import nearest, refused
+from odonata.study.bases import StudyTable
 from odonata.study.expression import Condition, ConditionError
 from odonata.units import Duration, Rate, Size, Span, UnitError, describe
+
+if TYPE_CHECKING:
+    from odonata.study.file import Measure
 
 #: By the suffix of a source's name: units that it can be given in, each with the suffix of the
 #: column and how many of the source's units it has.
@@ -56,8 +58,6 @@ _UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
 _SCHEDULE_UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
     "_s": {unit: (f"_{unit}", Span.units[unit]) for unit in ("s", "min", "h", "d")}
 }
-#: Keys of which each measure has one.
-_SOURCES = ("figure", "table", "plug_in")
 #: Figures of the summary by scope.
 _FIGURES: Mapping[str, Sequence[str]] = {
     "run": RUN_FIGURES,
@@ -68,117 +68,66 @@ _FIGURES: Mapping[str, Sequence[str]] = {
 #: Scopes of which there is one.
 _ALONE = ("run", "schedule")
 #: Tables that hold rows of one run; the summary is asked for by `figure`.
-_TABLES = {name: schema for name, schema in TABLES.items() if name != "summary"}
-
-Reduction = Annotated[
-    str,
-    Field(pattern=r"^(minimum|maximum|mean|median|sum|count|standard-deviation|p[1-9]\d?)$"),
-]
-#: Reductions that rows may count several times in.
-_WEIGHTED = ("mean", "sum", "standard-deviation")
+RESULT_TABLES = {name: schema for name, schema in TABLES.items() if name != "summary"}
 
 
-class Measure(Table):
-    """One column of the dataset: a figure of the summary, or of a column of a result table."""
+class MeasureBase(StudyTable):
+    """What a measure can do."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=60)] | None = None
-    """Name without its unit. Default: that of the quantity."""
-    figure: str | None = None
-    """A figure of the summary: `run.QUANTITY`, `job.NAME.QUANTITY` or `link_class.NAME.QUANTITY`;
-    `*` for NAME means all of them, one of which `reduce` makes. Of a scenario with `[schedule]`:
-    `schedule.QUANTITY`, of its first schedule."""
-    table: Literal[tuple(_TABLES)] | None = None  # type: ignore[valid-type]
-    """A result table, instead of `figure`."""
-    column: str | None = None
-    """With `table`: the numeric column."""
-    only: str | None = None
-    """With `table`: condition on its columns for the rows that count, such as
-    `kind == 'global'`."""
-    weight: str | None = None
-    """With `table`: the numeric column that says how often a row counts, such as `count` of
-    `histograms`; for a mean, sum or standard deviation."""
-    plug_in: str | None = None
-    """A function of a [plug-in](plug-ins.md), instead of `figure`; its unit belongs into `name`."""
-    reduce: Reduction | None = None
-    """What is kept of several values: `minimum`, `maximum`, `mean`, `median`, `sum`, `count`,
-    `standard-deviation`, or a percentile such as `p99`."""
-    per: str | None = None
-    """What a number of bytes is divided by, to make it a rate: a duration such as `"200 us"`, or a
-    duration of the summary such as `job.NAME.run_time_ps`."""
-    unit: str | None = None
-    """Unit to convert to, such as `"us"` or `"GB/s"`. Default: that of the source."""
-    about: str = ""
-    """What it means, for people; a label of pictures."""
-
-    @model_validator(mode="after")
-    def _complete(self) -> Measure:
-        given = [key for key in _SOURCES if getattr(self, key) is not None]
-        if len(given) != 1:
-            found = " and ".join(given) if given else "neither"
-            raise problem("figure", found, "exactly one of `figure`, `table` and `plug_in`")
+    def check(self) -> None:
+        """Checks that what it is taken from is there, and has the unit."""
         if self.plug_in is not None:
-            self._check_plug_in(self.plug_in)
+            if not is_known("measure", self.plug_in):
+                allowed = ", ".join(known("measure")) or "no plug-in, as there is none of a measure"
+                raise refused("plug_in", describe(self.plug_in), allowed)
         elif self.figure is not None:
             self._check_figure(self.figure)
         else:
-            self._check_table(str(self.table))
+            self._check_table(self.table)
         if self.per is not None:
             self._check_per(self.per)
         units = self._units()
         if self.unit is not None and self.unit not in units:
             allowed = ", ".join(units) or f"no unit: {self.source} has none"
-            raise problem("unit", describe(self.unit), allowed)
-        return self
-
-    def _check_plug_in(self, name: str) -> None:
-        for key in ("column", "only", "weight", "reduce", "unit"):
-            if getattr(self, key) is not None:
-                raise problem(key, describe(getattr(self, key)), "only without `plug_in`")
-        if not is_known("measure", name):
-            allowed = ", ".join(known("measure")) or "no plug-in, as there is none of a measure"
-            raise problem("plug_in", describe(name), allowed)
+            raise refused("unit", describe(self.unit), allowed)
 
     def _check_figure(self, figure: str) -> None:
-        for key in ("column", "only", "weight"):
-            if getattr(self, key) is not None:
-                raise problem(key, describe(getattr(self, key)), "only with `table`")
         scope, name, quantity = _parts(figure)
         if scope not in _FIGURES or (scope in _ALONE) != (name == ""):
             allowed = (
                 "run.QUANTITY, job.NAME.QUANTITY, link_class.NAME.QUANTITY or schedule.QUANTITY"
             )
-            raise problem("figure", describe(figure), allowed)
+            raise refused("figure", describe(figure), allowed)
         known = _FIGURES[scope]
         if quantity not in known:
             near = nearest(quantity, known)
             hint = f" (did you mean {near}?)" if near else ""
-            raise problem("figure", f"the quantity {quantity}", ", ".join(known) + hint)
+            raise refused("figure", f"the quantity {quantity}", ", ".join(known) + hint)
         if (name == "*") != (self.reduce is not None):
             allowed = "a value, as `figure` has several values" if name == "*" else "only with `*`"
-            raise problem("reduce", describe(self.reduce), allowed)
+            raise refused("reduce", describe(self.reduce), allowed)
 
     def _check_table(self, table: str) -> None:
-        columns = {column.name: column for column in _TABLES[table].columns}
+        if table not in RESULT_TABLES:
+            near = nearest(table, [*RESULT_TABLES])
+            hint = f' (did you mean "{near}"?)' if near else ""
+            raise refused("table", describe(table), ", ".join(RESULT_TABLES) + hint)
+        columns = {column.name: column for column in RESULT_TABLES[table].columns}
         numeric = [n for n, c in columns.items() if _is_number(c.type)]
         if self.column not in numeric:
-            raise problem("column", describe(self.column), ", ".join(numeric))
-        if self.reduce is None:
-            raise problem("reduce", "nothing", "a value, as a table has several rows")
-        if self.weight is not None:
-            if self.weight not in numeric:
-                raise problem("weight", describe(self.weight), ", ".join(numeric))
-            if self.reduce not in _WEIGHTED:
-                raise problem("weight", describe(self.weight), f"only with {', '.join(_WEIGHTED)}")
+            raise refused("column", describe(self.column), ", ".join(numeric))
+        if self.weight is not None and self.weight not in numeric:
+            raise refused("weight", describe(self.weight), ", ".join(numeric))
         if self.only is not None:
             try:
                 Condition(self.only, columns)
             except ConditionError as error:
-                raise problem("only", error.found, error.allowed) from None
+                raise refused("only", error.found, error.allowed) from None
 
     def _check_per(self, per: str) -> None:
         is_bytes = self.source == "bytes" or self.source.endswith("_bytes")
         if not is_bytes or self.reduce == "count":
-            raise problem("per", describe(per), f"only of bytes, which {self.source} is not")
+            raise refused("per", describe(per), f"only of bytes, which {self.source} is not")
         scope, name, quantity = _parts(per)
         known = _FIGURES.get(scope, ()) if scope != "schedule" and name != "*" else ()
         if quantity in known and quantity.endswith("_ps") and (scope == "run") == (name == ""):
@@ -187,15 +136,15 @@ class Measure(Table):
             duration = Duration(per)
         except UnitError as error:
             allowed = f"{error.allowed}, or a duration of the summary, such as job.NAME.run_time_ps"
-            raise problem("per", error.found, allowed) from None
+            raise refused("per", error.found, allowed) from None
         if not duration:
-            raise problem("per", describe(per), "more than 0")
+            raise refused("per", describe(per), "more than 0")
 
     @property
     def source(self) -> str:
         """The quantity, column or plug-in that it is taken from."""
         if self.plug_in is not None:
-            return self.plug_in.replace("-", "_").replace(".", "_")
+            return str(self.plug_in).replace("-", "_").replace(".", "_")
         return _parts(self.figure)[2] if self.figure is not None else str(self.column)
 
     @property

@@ -64,7 +64,7 @@ MOST_PLANNED = 1_500
 
 def _tried(study: StudyFile, total: int) -> str:
     """How tests of the documentation try the command of a study's page, or why they do not."""
-    if "shared/data/" in study.model_dump_json():
+    if "shared/data/" in str(study.to_dict()):
         return "not run: needs data that are not part of the project"
     if total > MOST_PLANNED:
         return f"not run: a study of {total:,} simulations, up to days"

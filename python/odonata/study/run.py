@@ -19,12 +19,12 @@ from odonata.errors import OutputError
 from odonata.output import Claim, warn, write_file
 from odonata.plug_ins import registered_functions
 from odonata.results.stored import ANY_NUMBER, Maybe, OrNull
+from odonata.study.bases import BASE_FILE, STUDY_FILE
 from odonata.study.cost import HOPS_PER_S
 from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
 from odonata.study.execution import STORE_FILE, Record, Store
-from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
+from odonata.study.file import Measure, StudyFile
 from odonata.study.local import LocalExecutor
-from odonata.study.measures import Measure
 from odonata.study.sweep import Sweep, SweepPoint
 from odonata.study.task import Executor, Outcome, Task, TaskError
 
@@ -114,7 +114,7 @@ def _opened(directory: Path, points: Sequence[SweepPoint]) -> Store:
     store = Store(directory / STORE_FILE)
     try:
         measures = points[0].measures if points else ()
-        columns = [Measure.model_validate(one).column_name for one in measures]
+        columns = [Measure(**one).column_name for one in measures]
         values = dict.fromkeys(columns, OrNull(ANY_NUMBER))
         form = {"values": values, "cpu_s": float, "version": str, "saturated": Maybe([str])}
         for point in points:

@@ -16,9 +16,10 @@ from odonata.results.tables import SCHEMA_VERSION
 from odonata.scenario import Scenario, set_key
 from odonata.scenario.files import fingerprints_of, missing_files
 from odonata.scenario.toml_source import covers
+from odonata.study.bases import Label
 from odonata.study.cost import packet_hops
 from odonata.study.expression import Condition, ConditionError
-from odonata.study.file import Label, StudyFile
+from odonata.study.file import StudyFile
 
 #: Combinations that a study may simulate; more is a mistake in an axis.
 MOST_COMBINATIONS = 1_000_000
@@ -136,7 +137,7 @@ class Sweep:
             wanted.append(self._condition("quick.only", study.quick.only))
             most = study.quick.repetitions
         counts = self._counts()
-        measures = [m.model_dump(exclude_none=True) for m in study.measure]
+        measures = [m.as_written("all") for m in study.measure]
         points: list[SweepPoint] = []
         seen: dict[tuple[int | None, ...], dict[str, Label | None]] = {}
         for choice, axes in self._choices([c for c in wanted if c is not None]):

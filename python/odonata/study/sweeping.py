@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pydantic import ValidationError
 
 from odonata import _engine, display
 from odonata.errors import Problem, ScenarioError
@@ -21,10 +20,10 @@ from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, typed_value
 from odonata.scenario.files import named_files
 from odonata.simulate import ask_engine
+from odonata.study.bases import FIXED_COLUMNS
 from odonata.study.execution import STORE_FILE
-from odonata.study.file import FIXED_COLUMNS, StudyFile
+from odonata.study.file import Measure, StudyFile
 from odonata.study.local import LocalExecutor
-from odonata.study.measures import Measure
 from odonata.study.page import write_page
 from odonata.study.run import StudyProgress, run_sweep
 from odonata.study.sweep import Sweep, SweepPoint
@@ -388,8 +387,8 @@ def _measures(texts: Sequence[str], axes: Collection[str], base: Scenario) -> li
             message = f'found "{texts[place]}" twice; allowed: each figure once'
             raise ScenarioError([Problem("measure", message)], base.file)
     try:
-        columns = [Measure.model_validate(one).column_name for one in found]
-    except ValidationError:
+        columns = [Measure(**one).column_name for one in found]
+    except ScenarioError:
         return found  # the study's own check names the key
     alike = [
         place

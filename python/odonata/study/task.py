@@ -13,7 +13,7 @@ from odonata.scenario import Scenario
 from odonata.scenario.files import fingerprint_of
 
 if TYPE_CHECKING:
-    from odonata.study.measures import Measure
+    from odonata.study.file import Measure
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,8 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
     from odonata.results.summary import saturated_jobs
     from odonata.simulate import Progress
     from odonata.simulate import run as simulate
-    from odonata.study.measures import Measure, measure_all
+    from odonata.study.file import Measure
+    from odonata.study.measures import measure_all
 
     register_functions(task.plug_ins)
     scenario = Scenario.from_dict(task.scenario, directory=Path(task.directory))
@@ -109,7 +110,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         if report is not None:
             report(now.fraction)
 
-    measures = [Measure.model_validate(measure) for measure in task.measures]
+    measures = [Measure(**measure) for measure in task.measures]
     if scenario.schedule is not None:
         return _scheduled(task, scenario, measures, report)
     result = simulate(scenario, threads=1, progress=reporting)

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::job::{Mapping, Placement};
 use super::motif::{Phase, TraceBorder};
 use super::pattern::{Pattern, TrafficLoad};
+use super::study::{AxisKey, RepetitionCounts};
 use super::table::{KeyDeclaration, Kind};
 
 /// The key by which the engine's form says that a plug-in of Python gives something.
@@ -126,6 +127,14 @@ pub fn forms() -> Vec<Forms> {
     let (mapping, mapping_in_full) = plug_ins("mapping");
     let mut factor = Form::new("a number", Fits::Number, Kind::Number);
     factor.value.more_than = Some(0.0.into());
+    let texts = Kind::List(Box::new(Kind::Text));
+    let mut keys = Form::new("a list of keys", Fits::List, texts);
+    keys.value.fewest_entries = Some(1);
+    let mut count = Form::new("a whole number", Fits::Number, Kind::Integer).at_least(1);
+    count.value.most = Some(u32::MAX.into());
+    let counts = Kind::List(Box::new(Kind::Table("Repetitions")));
+    let mut counts = Form::new("a list", Fits::List, counts);
+    counts.value.fewest_entries = Some(1);
     let mut load = Form::new("a number", Fits::Number, Kind::Number).under("load");
     load.value.more_than = Some(0.0.into());
     vec![
@@ -215,6 +224,16 @@ pub fn forms() -> Vec<Forms> {
             ],
         },
         Forms {
+            name: "AxisKey",
+            text: "Keys of a scenario that an axis sets.",
+            forms: vec![Form::new("a key", Fits::Text, Kind::Text), keys],
+        },
+        Forms {
+            name: "RepetitionCounts",
+            text: "How often the points of a study are simulated.",
+            forms: vec![count, counts],
+        },
+        Forms {
             name: "Mapping",
             text: "Which rank sits on which of a job's nodes.",
             forms: vec![
@@ -246,4 +265,6 @@ declared_as! {
     Phase: Kind::Forms("Phase"),
     Placement: Kind::Forms("Placement"),
     Mapping: Kind::Forms("Mapping"),
+    AxisKey: Kind::Forms("AxisKey"),
+    RepetitionCounts: Kind::Forms("RepetitionCounts"),
 }

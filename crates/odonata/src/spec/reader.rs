@@ -20,6 +20,7 @@ use super::family::FamilyDeclaration;
 use super::kinds::Kinds;
 use super::schedule::Schedule;
 use super::source::key_lines;
+use super::study::study_tables;
 use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
@@ -132,6 +133,7 @@ pub fn checked_table(name: &str, given: &Value, plug_ins: &PlugInNames) -> (Valu
     let mut reader = Reader {
         plug_ins: plug_ins.clone(),
         reads_files: false,
+        is_study: studies().iter().any(|table| table.name == name),
         ..Reader::new(Path::new(""), BTreeMap::new())
     };
     let nothing = Object::new();
@@ -256,7 +258,13 @@ fn declared(name: &str) -> Option<&'static TableDeclaration> {
         all.extend(declarations::tables_of_schedules().0);
         all
     });
-    tables.iter().find(|table| table.name == name)
+    (tables.iter().chain(studies())).find(|table| table.name == name)
+}
+
+/// The tables of study files likewise.
+fn studies() -> &'static [TableDeclaration] {
+    static STUDIES: OnceLock<Vec<TableDeclaration>> = OnceLock::new();
+    STUDIES.get_or_init(study_tables)
 }
 
 /// The families of networks likewise.
@@ -294,6 +302,8 @@ struct Reader<'a> {
     depth: usize,
     /// Whether it reads the files of phases that are named.
     reads_files: bool,
+    /// Whether it reads a study: keys of a scenario have no place there.
+    is_study: bool,
     /// Plug-ins that may be named.
     plug_ins: PlugInNames,
 }
@@ -306,6 +316,7 @@ impl<'a> Reader<'a> {
             found: Vec::new(),
             depth: 0,
             reads_files: true,
+            is_study: false,
             plug_ins: PlugInNames::new(),
         }
     }

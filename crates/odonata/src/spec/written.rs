@@ -12,6 +12,20 @@ use super::schedule::{OrderName, PolicyName};
 /// A schedule to compare with: that which the log records.
 const RECORDED: &str = "recorded";
 
+/// Characters of a name of a study.
+const LONGEST_NAME: usize = 60;
+
+/// What a study keeps of several values, beside percentiles.
+const REDUCTIONS: [&str; 7] = [
+    "minimum",
+    "maximum",
+    "mean",
+    "median",
+    "sum",
+    "count",
+    "standard-deviation",
+];
+
 /// Keys that schedules of one log may have different values of, beside policy and order.
 const CHANGED: [&str; 10] = [
     "estimates",
@@ -39,12 +53,55 @@ pub fn written(grammar: &str, text: &str, orders: &[String]) -> Result<Value, Re
         "mix" => mix(text),
         "mpi-share" => mpi_share(text),
         "injection" => injection(text).map(Value::from),
+        "column" => name(text, "_", false),
+        "file-name" => name(text, "_-", true),
+        "reduction" => reduction(text),
+        "value-text" => value_text(text),
         _ => Err(refused(text, "no text of this grammar")),
     }
 }
 
 fn refused(text: &str, allowed: impl Into<String>) -> Refused {
     Refused::new(format!("\"{text}\""), allowed.into())
+}
+
+/// A name of small letters, digits and other `signs`, the first of them a letter, or a digit if a
+/// number may be first.
+fn name(text: &str, signs: &str, may_be_number: bool) -> Result<Value, Refused> {
+    let is_letter = |c: char| c.is_ascii_lowercase() || (may_be_number && c.is_ascii_digit());
+    let is_sign = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || signs.contains(c);
+    if text.starts_with(is_letter) && text.chars().all(is_sign) && text.len() <= LONGEST_NAME {
+        return Ok(text.into());
+    }
+    let first = match may_be_number {
+        true => "a letter or digit",
+        false => "a letter",
+    };
+    let signs: Vec<String> = signs.chars().map(String::from).collect();
+    let allowed = format!(
+        "a name of at most {LONGEST_NAME} characters: a-z, 0-9 and {}, first {first}",
+        signs.join(" ")
+    );
+    Err(refused(text, allowed))
+}
+
+/// What is kept of several values.
+fn reduction(text: &str) -> Result<Value, Refused> {
+    let percentile = text.strip_prefix('p').filter(|of| !of.starts_with('0'));
+    let is_percentile = percentile.and_then(digits).is_some_and(|of| of < 100);
+    if is_percentile || REDUCTIONS.contains(&text) {
+        return Ok(text.into());
+    }
+    let allowed = format!("{}, or a percentile such as p99", REDUCTIONS.join(", "));
+    Err(refused(text, allowed))
+}
+
+/// A text in which a value is put.
+fn value_text(text: &str) -> Result<Value, Refused> {
+    match text.contains("{}") {
+        true => Ok(text.into()),
+        false => Err(refused(text, "a text with {} for the value")),
+    }
 }
 
 /// Which jobs may overtake.

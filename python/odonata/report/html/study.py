@@ -16,8 +16,9 @@ from odonata.errors import OutputError
 from odonata.report.html import charts
 from odonata.report.html.page import picture
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
+from odonata.study.bases import BASE_FILE, STUDY_FILE
 from odonata.study.dataset import read_dataset
-from odonata.study.file import BASE_FILE, STUDY_FILE, StudyFile
+from odonata.study.file import StudyFile
 from odonata.study.findings import judge
 from odonata.study.intervals import interval
 

@@ -120,6 +120,7 @@ pub(super) fn takes(key: &KeyDeclaration) -> String {
             });
             quoted(&names)
         }
+        Kind::OneOf(words) => quoted(words),
         Kind::Integer | Kind::Signed => match &key.least {
             Some(least) => format!("a whole number, at least {}", describe(least)),
             None => "a whole number".to_owned(),
@@ -130,8 +131,8 @@ pub(super) fn takes(key: &KeyDeclaration) -> String {
         Kind::File(_) => "the name of a file in quotes".to_owned(),
         Kind::List(_) => "a list".to_owned(),
         Kind::Numbers => "a list of numbers or a text such as \"3-8\"".to_owned(),
-        Kind::Table(_) | Kind::Kinds(_) | Kind::Pair(_) => "a table".to_owned(),
-        Kind::Forms(_) => "a value".to_owned(),
+        Kind::Table(_) | Kind::Kinds(_) | Kind::Pair(_) | Kind::ByName(_) => "a table".to_owned(),
+        Kind::Forms(_) | Kind::Any | Kind::Label => "a value".to_owned(),
     }
 }
 
@@ -163,7 +164,8 @@ impl Reader<'_> {
         for key in given.keys().filter(|key| !known.contains(&key.as_str())) {
             let near = nearest(key, known).map(str::to_owned);
             let is_part_of_job = path.starts_with("job");
-            let meant = near.or_else(|| (!is_part_of_job).then(|| home(key, path)).flatten());
+            let has_home = !is_part_of_job && !self.is_study;
+            let meant = near.or_else(|| has_home.then(|| home(key, path)).flatten());
             let hint = meant.map(|near| format!(" (did you mean `{near}`?)"));
             let allowed = known.join(", ");
             let hint = hint.unwrap_or_default();

@@ -55,6 +55,7 @@ impl<'a> User<'a> {
                 Test::Is(word) => value.as_str().map(str::trim) == Some(*word),
                 Test::IsNot(word) => value.as_str().map(str::trim) != Some(*word),
                 Test::NotIn(words) => !value.as_str().is_some_and(|word| words.contains(&word)),
+                Test::In(words) => value.as_str().is_some_and(|word| words.contains(&word)),
                 Test::Given => !value.is_null(),
                 Test::Set => self.given.contains_key(*name),
                 Test::Absent => value.is_null(),

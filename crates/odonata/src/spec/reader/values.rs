@@ -173,6 +173,29 @@ impl Reader<'_> {
             }
             Kind::Quantity(name) => self.quantity(path, Quantity::of(name), name, key, given),
             Kind::Name(list) => self.name(path, list, given),
+            Kind::OneOf(words) => match given.as_str() {
+                Some(word) if words.contains(&word) => Some(given.clone()),
+                _ => {
+                    self.no_name(path, "", given, words);
+                    None
+                }
+            },
+            Kind::Any => Some(given.clone()),
+            Kind::Label => match given {
+                Value::String(_) | Value::Bool(_) | Value::Number(_) => Some(given.clone()),
+                _ => self.wrong(path, given, "a text, a number, or true or false"),
+            },
+            Kind::ByName(inner) => {
+                let Value::Object(values) = given else {
+                    return self.wrong(path, given, "a table");
+                };
+                let mut form = Object::new();
+                for (name, value) in values {
+                    let value = self.value(&below(path, name), inner, key, value)?;
+                    form.insert(name.clone(), value);
+                }
+                Some(Value::Object(form))
+            }
             Kind::Flag => match given {
                 Value::Bool(_) => Some(given.clone()),
                 _ => self.wrong(path, given, "true or false"),
