@@ -229,7 +229,15 @@ def test_every_command_takes_every_form_of_nodes(form: str, files: Path) -> None
 def test_what_if_asks_for_what_a_file_cannot_tell(files: Path) -> None:
     (files / "queue.txt").write_text("1|RUNNING|n[2-5]\n2|PENDING|\n")
     nodes, topology = ("--sinfo", files / "scontrol"), ("--topology", files / "tree.conf")
+    (files / "machine.toml").write_text(
+        '[network]\nfamily = "dragonfly"\np = 1\na = 4\nh = 1\ng = 2\n'
+    )
+    grap = ("--squeue", files / "queue.json", *nodes, *topology, "--policy", "grap")
+    flow = ("--network", "flow", "--machine", files / "machine.toml", "--mpi-share", "30%")
     for options, message in (
+        ((*grap, "--injection", "30%"), "--injection, --switch-delay need --network flow"),
+        ((*grap, *flow, "--injection", "much"), "a share such as 25%"),
+        ((*grap, *flow, "--switch-delay", "soon"), "switch delay: "),
         (("--squeue", files / "queue.json"), "--squeue and --sinfo go together"),
         (("--squeue", files / "queue.json", *nodes), "--squeue with --policy slurm needs --conf"),
         (

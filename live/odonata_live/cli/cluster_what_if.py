@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.keys import given_options
+from odonata.cli.keys import given_options, key_options, keys_given
 from odonata.cli.log import read_log, reading_options
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.schedule_options import READING
+from odonata.cli.schedule_options import READING, options_of
 from odonata.cli.shared import debug_option, escape, json_option, new_table, option, print_json
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from odonata_live.cluster.what_if import Predicted, RunTimes
 
 SLURM = "slurm"
+NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
 
 
 @click.command("what-if")
@@ -98,22 +100,7 @@ SLURM = "slurm"
     "2..64:uniform=40%,ring=60%; may be given several times.  [default: uniform, stencil and "
     "ring in equal shares]",
 )
-@click.option(
-    "--injection",
-    default="25%",
-    show_default=True,
-    metavar="SHARE",
-    help="With --network flow: the fraction of its link's rate at which a node sends while it "
-    "communicates.",
-)
-@click.option(
-    "--switch-delay",
-    default="100 ms",
-    show_default=True,
-    metavar="TIME",
-    help="With --network flow, where the machine sets circuits for jobs: how long a job stands "
-    "still at its start while circuits are set, if any circuit changes.",
-)
+@partial(key_options, options=NETWORK)
 @click.option(
     "--network-seed",
     type=Whole(0),
@@ -168,8 +155,6 @@ def what_if(
     machine: Path | None,
     mpi_share: str | None,
     mix: tuple[str, ...],
-    injection: str,
-    switch_delay: str,
     network_seed: int,
     draws: int,
     list_jobs: bool,
@@ -213,11 +198,11 @@ def what_if(
             communication_share=mpi_share,
             seed=network_seed,
             machine=machine,
-            injection=injection,
-            switch_delay=switch_delay,
+            **keys_given(NETWORK, how),
         )
-    elif machine is not None or mpi_share is not None or mix:
-        raise click.UsageError("--machine, --mpi-share and --mix need --network flow")
+    elif machine is not None or mpi_share is not None or mix or keys_given(NETWORK, how):
+        options = ", ".join(one.option for one in NETWORK)
+        raise click.UsageError(f"--machine, --mpi-share, --mix, {options} need --network flow")
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
     now_s, found = _predict(
         *(policies, horizon, RunTimes(known, share), topology, level, configuration, timeout),

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from odonata import names
+from odonata.batch.declared import FlowNetwork, PacketNetwork
 from odonata.batch.options import OptionError, read
 from odonata.bounded import csv_rows, read_text
 from odonata.errors import JobLogError
@@ -268,9 +269,9 @@ class SharedMachine(Network):
     """
 
     machine: Scenario | str | os.PathLike[str] | None = None
-    injection: float | str = "25%"
+    injection: float | str = FlowNetwork.keys["injection"].default
     placement: str = "contiguous"
-    switch_delay: str = "100 ms"
+    switch_delay: str = str(FlowNetwork.keys["switch_delay"].default)
     applications: Scenario | None = None
     is_queue: bool = False
     windows: str | os.PathLike[str] | None = None
@@ -382,10 +383,10 @@ class SharedPackets(SharedMachine):
             whichever is worse.
     """
 
-    warmup: str = "50 us"
-    window: str = "200 us"
-    message: str = "4 KiB"
-    stretch: str = "throughput"
+    warmup: str = str(PacketNetwork.keys["warmup"].default)
+    window: str = str(PacketNetwork.keys["window"].default)
+    message: str = str(PacketNetwork.keys["message"].default)
+    stretch: str = PacketNetwork.keys["stretch"].default
 
     def level(self) -> dict[str, Any]:
         """The level and its parameters in the engine's form."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from odonata import _engine
+from odonata.batch.declared import MultifactorTable, Schedule
 from odonata.errors import JobLogError
 from odonata.plug_ins import known
 from odonata.units import Span, UnitError
@@ -60,30 +61,11 @@ def read(grammar: str, what: str, text: str) -> Any:
         raise OptionError(what, found, allowed) from None
 
 
-@dataclass(frozen=True)
-class Multifactor:
-    """Slurm's multifactor priority: weights and times.
+#: Slurm's multifactor priority: weights and times.
+Multifactor = MultifactorTable
 
-    Attributes:
-        age: Weight of the wait, in units of ``max_age``, at most 1.
-        size: Weight of the share of the machine.
-        fair_share: Weight of 2^(−usage / share); all users have equal shares.
-        max_age: Wait that counts as age 1.
-        half_life: Time after which usage counts half; 0 for never.
-        favour_small: Whether small jobs, not large ones, are favoured.
-    """
-
-    age: float = 1000.0
-    size: float = 1000.0
-    fair_share: float = 1000.0
-    max_age: str | int = "7 d"
-    half_life: str | int = "7 d"
-    favour_small: bool = False
-
-    def as_written(self) -> dict[str, Any]:
-        """As the table `[schedule.multifactor]`."""
-        times = {key: span_text(getattr(self, key)) for key in ("max_age", "half_life")}
-        return {**asdict(self), **times}
+#: Shortest run time in the bounded slowdown, and interval of the table of nodes in use, by default.
+TAU, INTERVAL = (str(Schedule.keys[key].default) for key in ("tau", "interval"))
 
 
 @dataclass(frozen=True)

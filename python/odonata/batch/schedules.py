@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
-from odonata.batch.options import Multifactor, Window, span_text, windows_for_engine
+from odonata.batch.options import (
+    INTERVAL,
+    TAU,
+    Multifactor,
+    Window,
+    span_text,
+    windows_for_engine,
+)
 from odonata.columns import column_of, labelled
 from odonata.errors import JobLogError
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
@@ -201,8 +208,8 @@ def schedule(
     mode_seed: int = 1,
     network: Network | None = None,
     windows: Sequence[Window] = (),
-    tau: str | int = "10 s",
-    interval: str | int = "1 min",
+    tau: str | int = TAU,
+    interval: str | int = INTERVAL,
     name: str | None = None,
     progress: Callable[[int, int], object] | bool | None = None,
     **keys: Any,
@@ -374,8 +381,8 @@ def recorded_schedule(
     nodes: int | None = None,
     share_processors: int | None = None,
     whole_nodes: bool = False,
-    tau: str | int = "10 s",
-    interval: str | int = "1 min",
+    tau: str | int = TAU,
+    interval: str | int = INTERVAL,
 ) -> Schedule:
     """The schedule that a log recorded, with the same tables and figures as a simulated one.
 

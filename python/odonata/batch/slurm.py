@@ -10,7 +10,7 @@ from typing import Any
 
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
-from odonata.batch.options import seconds
+from odonata.batch.options import INTERVAL, TAU, seconds
 from odonata.batch.schedules import Schedule
 from odonata.errors import JobLogError
 
@@ -59,8 +59,8 @@ def schedule_as_slurm(
     seconds_per_test: float = 0.0,
     completing_s: float = 0.02,
     onset: Onset | None = None,
-    tau: str | int = "10 s",
-    interval: str | int = "1 min",
+    tau: str | int = TAU,
+    interval: str | int = INTERVAL,
     name: str = "slurm",
     progress: Callable[[int, int], object] | None = None,
 ) -> SlurmSchedule:

@@ -88,6 +88,11 @@ def key_options(command: Command, options: Sequence[KeyOption]) -> Command:
     return command
 
 
+def keys_given(options: Sequence[KeyOption], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the options that were given, by the last part of their keys."""
+    return {one.key.rpartition(".")[2]: value for one, value in given_options(options, values)}
+
+
 def given_options(
     options: Sequence[KeyOption], values: Mapping[str, Any]
 ) -> list[tuple[KeyOption, Any]]:

@@ -27,7 +27,7 @@ def _all_options() -> list[KeyOption]:
         known = found.get(one.key)
         levels = () if known is None else known.levels
         found[one.key] = replace(known or one, levels=(*levels, *one.levels))
-    return [_with_levels(one) for one in found.values()]
+    return [*found.values()]
 
 
 def _options(table: dict[str, Any], path: str, levels: tuple[str, ...]) -> Iterator[KeyOption]:
@@ -100,6 +100,19 @@ def _with_levels(option: KeyOption) -> KeyOption:
     return replace(option, help=f"With --network {' or '.join(option.levels)}: {inside}")
 
 
-_ALL = _all_options()
+def options_of(*keys: str, level: str | None = None) -> tuple[KeyOption, ...]:
+    """The options of some keys, for other commands.
+
+    Args:
+        keys: The keys, as in `[schedule]`.
+        level: The level of the network with which alone the command has them.
+    """
+    found = {one.key.removeprefix("schedule."): one for one in _EVERY}
+    wanted = [replace(found[key], levels=(level,) if level else ()) for key in keys]
+    return tuple(map(_with_levels, wanted))
+
+
+_EVERY = _all_options()
+_ALL = [_with_levels(one) for one in _EVERY]
 READING = tuple(one for one in _ALL if one.key.startswith("schedule.reading."))
 SCHEDULE = tuple(one for one in _ALL if one not in READING)

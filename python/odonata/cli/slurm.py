@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
 
+from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number
+from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
     debug_option,
     escape,
@@ -19,6 +22,8 @@ from odonata.cli.shared import (
     progress_terminal,
 )
 from odonata.terminal import terminal
+
+MEASURING = options_of("tau", "interval")
 
 
 @click.command()
@@ -54,12 +59,7 @@ from odonata.terminal import terminal
     metavar="SECONDS",
     help="Time that backfill takes to test one job: sdiag's mean cycle divided by its mean depth.",
 )
-@click.option(
-    "--tau", default="10s", show_default=True, help=("Shortest run time in the bounded slowdown.")
-)
-@click.option(
-    "--interval", default="1min", show_default=True, help=("Interval of the occupancy table.")
-)
+@partial(key_options, options=MEASURING)
 @out_option("Directory for the results.  [default: results/LOG]")
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
@@ -70,8 +70,6 @@ def slurm(
     settings: tuple[str, ...],
     recorded_priorities: bool,
     test_time: float,
-    tau: str,
-    interval: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -99,8 +97,7 @@ def slurm(
                 settings=settings,
                 recorded_priorities=recorded_priorities,
                 seconds_per_test=test_time,
-                tau=tau,
-                interval=interval,
+                **keys_given(MEASURING, how),
             )
         save_schedules(
             [simulated],
