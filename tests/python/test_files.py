@@ -34,7 +34,7 @@ from odonata.table import CLASSES
 
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
 
-#: Of study files the points' scenarios are what a result depends on.
+#: A study's result depends on the scenarios of its points.
 TABLES = (Scenario, *(one for one in CLASSES.values() if one.__module__ != "odonata.study.file"))
 
 #: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or a file.

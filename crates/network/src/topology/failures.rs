@@ -52,7 +52,7 @@ pub enum Part {
 /// How many parts fail.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// So many.
+    /// This number.
     Count(u32),
     /// A share of those that there are in the whole network, rounded to the nearest number.
     Share(f64),
@@ -89,13 +89,13 @@ pub struct Failures {
 /// Which entry of [`Failures`] something is said of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// Of `links`.
+    /// One of `links`, by its place.
     Links(usize),
-    /// Of `routers`.
+    /// One of `routers`, by its place.
     Routers(usize),
-    /// Of `nodes`.
+    /// One of `nodes`, by its place.
     Nodes(usize),
-    /// Of `drawn`.
+    /// One of `drawn`, by its place.
     Drawn(usize),
     /// All of them.
     All,
