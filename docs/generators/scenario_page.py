@@ -50,6 +50,7 @@ HEADINGS = {
     "OpticalLayer": "Optical switches",
     "Router": "Routers",
     "Nic": "Network interfaces",
+    "CongestionControl": "Congestion control",
     "Simulation": "Simulation",
     "Mpi": "Message protocol",
     "HostTime": "Host times",
@@ -133,6 +134,7 @@ def scenario_page(root: Path) -> str:
     )
     page.definition("Router", "###", "`[network.router]`")
     page.definition("Nic", "###", "`[network.nic]`")
+    page.definition("CongestionControl", "####", "`[network.nic.congestion_control]`")
     page.definition("Failures", "##", "`[failures]`; see [failures](failures.md)")
     page.definition("LinkFailure", "###", "`[failures] links = [ { routers = …, … }, … ]`")
     page.definition("DrawnFailures", "###", "`[failures] draw = [ { part = …, … }, … ]`")

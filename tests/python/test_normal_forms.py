@@ -164,6 +164,8 @@ TABLES: dict[str, list[dict[str, Any]]] = {
     "network.nic": [
         {"injection": "fifo"},
         {"loopback_bandwidth": "25 GB/s", "loopback_latency": "1 us"},
+        {"congestion_control": "infiniband"},
+        {"congestion_control": {"kind": "window", "window": "64 KiB"}},
     ],
     "simulation": [
         {"engine": "flow", "paths": 4, "settle": "1 us"},

@@ -45,6 +45,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
     }
     let refused = [
         (
+            "network.nic.congestion_control",
+            scenario.network.nic.congestion_control != crate::spec::CongestionControl::None,
+            "a scheme",
+            "\"none\", as flows share links at once and have no queues to react to",
+        ),
+        (
             "simulation.warmup",
             simulation.detect_warmup,
             "\"auto\"",
@@ -97,7 +103,7 @@ pub(crate) fn simulate(
         paths: scenario.simulation.paths.unwrap_or(DEFAULT_PATHS),
         settle: Picoseconds(scenario.simulation.settle_ps.unwrap_or(1)),
         router: config.router,
-        nic: config.nic,
+        nic: config.nic.clone(),
         rank_bandwidth: scenario
             .network
             .nic

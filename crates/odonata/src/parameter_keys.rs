@@ -23,6 +23,7 @@ pub(crate) fn key_of(parameter: Parameter) -> &'static str {
         Parameter::Room => "network.router.room",
         Parameter::Occupancy => "network.router.occupancy",
         Parameter::LoopbackLatency => "network.nic.loopback_latency",
+        Parameter::CongestionControl => "network.nic.congestion_control",
         Parameter::Packet => "simulation.packet",
         Parameter::Duration => "simulation.duration",
         Parameter::Warmup => "simulation.warmup",

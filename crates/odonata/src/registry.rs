@@ -76,6 +76,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::Room>("room"),
         list::<spec::FparRules>("fpar_rules"),
         list::<spec::InjectionOrder>("injection"),
+        list::<spec::CongestionControlName>("congestion_control"),
         list::<spec::Engine>("engine"),
         list::<spec::Completion>("rendezvous_completion"),
         list::<spec::Placement>("placement"),

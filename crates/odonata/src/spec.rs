@@ -3,6 +3,7 @@
 //! absolute, and every key that has a default may be left out. Unknown keys are
 //! errors.
 
+mod congestion;
 mod consistent;
 pub(crate) mod declarations;
 mod failures;
@@ -33,6 +34,8 @@ use serde::{Deserialize, Serialize};
 use crate::error::SpecError;
 
 pub use crate::topology::families::*;
+pub(crate) use congestion::checked as checked_congestion_control;
+pub use congestion::{CongestionControl, CongestionControlName};
 pub use consistent::{JobEnd, check_jobs};
 pub use failures::{DrawnFailures, Failures, LinkFailure, Part};
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests};

@@ -7,6 +7,8 @@ use odonata_load::{OpenLoop, Program};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
+use crate::congestion::CongestionControl;
+
 /// How a packet passes through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
 #[named(kinds = SwitchingName)]
@@ -189,7 +191,7 @@ pub enum InjectionOrder {
 }
 
 /// The network interface of a node.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct NicModel {
     /// Order of sending.
     pub injection: InjectionOrder,
@@ -197,6 +199,8 @@ pub struct NicModel {
     pub loopback_latency: Picoseconds,
     /// Bandwidth between two ranks of the same node.
     pub loopback_bandwidth: Bandwidth,
+    /// What keeps nodes from sending more than the network takes, besides credits.
+    pub congestion_control: CongestionControl,
 }
 
 /// Parameters of the packet engine.

@@ -3,6 +3,7 @@
 //! scenario comes from, nor how messages travel.
 
 mod config;
+mod congestion;
 pub mod encoding;
 mod entity_map;
 mod error;
@@ -20,6 +21,9 @@ pub use config::{
     MessageRecords, NicModel, OccupancyCount, Protocol, Room, RouterModel, Switching,
     SwitchingName,
 };
+pub use congestion::{
+    CongestionControl, CongestionControlName, EcnKeys, InfinibandKeys, SlingshotKeys, WindowKeys,
+};
 pub use entity_map::{EntityMap, KeyMap};
 pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
@@ -27,9 +31,9 @@ pub use limits::check_times;
 pub use memory::{Megabytes, shortage, within_memory};
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
-    Activity, Arrival, Conservation, Direction, JobAtLink, JobOutcome, JobWait, LinkAttribution,
-    LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity, RankInterval,
-    RankTimes, Reconfiguration, Sender, Timeline, Traffic,
+    Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,
+    LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity,
+    RankInterval, RankTimes, Reconfiguration, Sender, Timeline, Traffic,
 };
 pub use parameter::Parameter;
 pub use timeline::TimelineCollector;

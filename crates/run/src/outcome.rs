@@ -478,6 +478,21 @@ pub struct Reconfiguration {
     pub circuits: u32,
 }
 
+/// What congestion control did to what one node sends another, after warm-up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldPair {
+    /// Node that sends.
+    pub source: NodeId,
+    /// Node that it sends to.
+    pub destination: NodeId,
+    /// Notices of congestion that the sender got.
+    pub notifications: u64,
+    /// Time for which the first message to the destination waited for permission to go on.
+    pub held_ps: u64,
+    /// Bytes of the packets that waited so.
+    pub held_bytes: u64,
+}
+
 /// Everything a run measured.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -503,6 +518,8 @@ pub struct Outcome {
     /// What jobs did at each link and to each other there, in order of links, if recorded;
     /// links over which nobody sent are left out.
     pub attribution: Vec<LinkAttribution>,
+    /// What congestion control held back or notified, by source and destination.
+    pub held_pairs: Vec<HeldPair>,
     /// What arrived at routers over time, if recorded: by time, router, class and job.
     pub arrivals: Vec<Arrival>,
     /// Activity over time.

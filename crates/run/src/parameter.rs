@@ -64,6 +64,8 @@ parameters! {
     Occupancy = "what counts as a queue",
     /// Latency between ranks of a node.
     LoopbackLatency = "the latency within a node",
+    /// Congestion control of interfaces.
+    CongestionControl = "the congestion control",
     /// Largest packet.
     Packet = "the size of a packet",
     /// When the run stops.

@@ -11,9 +11,9 @@ use odonata_network::routing::{AdaptiveOptions, Algorithm, AnyRouting, RoutingSp
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount, Progress, Protocol,
-    Room, RouterModel, Switching,
+    Arbitration, CongestionControl, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig,
+    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount,
+    Progress, Protocol, Room, RouterModel, Switching,
 };
 use odonata_sim::run_any;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -96,6 +96,7 @@ fn main() {
             injection: InjectionOrder::RoundRobin,
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: Bandwidth::new(rate).expect("in range"),
+            congestion_control: CongestionControl::None,
         },
         decisions: Decisions::PerPacket,
         virtual_channels: None,

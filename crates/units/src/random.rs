@@ -25,6 +25,8 @@ pub enum Purpose {
     Mapping = 5,
     /// Random wirings and other network construction.
     Wiring = 6,
+    /// Which packets routers mark.
+    Marking = 7,
     /// Which parts of a network fail.
     Failures = 8,
     /// Jobs of a synthetic log.

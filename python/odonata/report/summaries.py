@@ -41,7 +41,7 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
     console.print(_cost(run, result.timing), style="dim", soft_wrap=True)
     console.print(_job_table(summary["jobs"]))
-    for remark in _remarks(summary):
+    for remark in [*_remarks(summary), *_held_back(result)]:
         console.print(remark)
     console.print(_link_table(summary["link_classes"]))
     busiest = summary["most_loaded_links"][:5]
@@ -401,6 +401,19 @@ def _remarks(summary: Mapping[str, Any]) -> list[str]:
             else f"[yellow]The precision of {asked} was not reached[/] within the duration, {at}."
         )
     return remarks
+
+
+def _held_back(result: Result) -> list[str]:
+    """What congestion control held back, if it did."""
+    pairs = result.table("held_pairs")
+    if not pairs.num_rows:
+        return []
+    longest = max(pairs.to_pylist(), key=lambda pair: pair["held_ps"])
+    return [
+        f"Congestion control held back {pairs.num_rows:,} pairs of nodes, the longest from node "
+        f"{longest['source_node']} to {longest['destination_node']} for "
+        f"{display.duration(longest['held_ps'])}."
+    ]
 
 
 def cut_off(job: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:

@@ -74,6 +74,7 @@ impl Driver<'_> {
             rank_intervals,
             traffic,
             attribution: Vec::new(),
+            held_pairs: Vec::new(),
             arrivals: Vec::new(),
             timeline: TimelineCollector::merge(std::iter::once(&self.timeline)),
             conservation,

@@ -1,5 +1,6 @@
 //! All that is declared of scenarios, with the names of the registry's lists.
 
+use super::congestion;
 use super::family::FamilyDeclaration;
 use super::kinds::{self, Kinds, job_tables};
 use super::schedule::schedule_tables;
@@ -16,6 +17,7 @@ use crate::registry::registry;
 pub fn tables() -> Vec<TableDeclaration> {
     let mut tables = vec![
         Router::declaration(),
+        congestion::declaration(),
         Nic::declaration(),
         Routing::declaration(),
         Simulation::declaration(),

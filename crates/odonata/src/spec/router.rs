@@ -1,6 +1,7 @@
 //! Routers and the network interfaces of nodes.
 
 use super::table::{is_default, table};
+use odonata_run::CongestionControl;
 pub use odonata_run::{
     Arbitration, CreditUse, InjectionOrder, OccupancyCount, Room, SwitchingName,
 };
@@ -81,5 +82,10 @@ table! {
         /// of which a rank uses only some. Default: a rank may use all of its node's link.
         #[serde(skip_serializing_if = "Option::is_none")]
         rank_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
+        /// What keeps a node from sending more than the network takes, besides credits: the name of
+        /// a scheme, or a table of its keys ([congestion control](congestion-control.md)). Default:
+        /// `none`.
+        #[serde(skip_serializing_if = "is_default")]
+        congestion_control: CongestionControl = CongestionControl::None => Notes { short: Some("kind"), called: Some("a name"), ..Notes::NONE },
     }
 }

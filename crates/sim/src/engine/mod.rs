@@ -36,10 +36,10 @@ use std::time::Instant;
 use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_run::{
-    Arrival, Conservation, Crossbar, Decisions, EngineConfig, JobLoad, JobOutcome, JobPlan,
-    LinkAttribution, LinkOutcome, Measurement, Megabytes, Observer, Outcome, PairTraffic,
-    Parameter, PausedRun, RankInterval, RankTimes, Reconfiguration, SimError, TimelineCollector,
-    within_memory,
+    Arrival, CongestionControl, Conservation, Crossbar, Decisions, EngineConfig, HeldPair, JobLoad,
+    JobOutcome, JobPlan, LinkAttribution, LinkOutcome, Measurement, Megabytes, Observer, Outcome,
+    PairTraffic, Parameter, PausedRun, RankInterval, RankTimes, Reconfiguration, SimError,
+    TimelineCollector, within_memory,
 };
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -51,6 +51,7 @@ use model::{Model, Of};
 use packets::{PACKETS, Packets};
 use partition::Partition;
 use probe::{Probe, Recorder, Silent};
+use protocol::{NoProtocol, Paced, Protocol};
 use routed::Routed;
 use shared::Shared;
 use switch::{Bounded, Ideal, OutputQueues};
@@ -169,6 +170,13 @@ pub fn run_with_circuits(
             allowed: "nothing of it where circuits change during the run".to_owned(),
         });
     }
+    if config.nic.congestion_control != CongestionControl::None {
+        return Err(SimError::Parameter {
+            parameter: Parameter::CongestionControl,
+            found: format!("\"{}\"", config.nic.congestion_control.name()),
+            allowed: "\"none\" where circuits change during the run".to_owned(),
+        });
+    }
     routing.dispatch(Call {
         topology,
         config,
@@ -197,13 +205,23 @@ struct Recorded<'a, 's>(Call<'a, 's>);
 impl Call<'_, '_> {
     /// By the switch of its routers, so that each has code of its own.
     fn with_probe<P: Probe>(self, routing: &impl Routing) -> Result<Outcome, SimError> {
+        match self.config.nic.congestion_control {
+            CongestionControl::None => self.with_protocol::<P, NoProtocol>(routing),
+            _ => self.with_protocol::<P, Paced>(routing),
+        }
+    }
+
+    fn with_protocol<P: Probe, E: Protocol>(
+        self,
+        routing: &impl Routing,
+    ) -> Result<Outcome, SimError> {
         let router = &self.config.router;
         match router.crossbar {
-            Crossbar::Bounded { .. } => simulate::<Of<P, Bounded>>(self, routing),
+            Crossbar::Bounded { .. } => simulate::<Of<P, Bounded, E>>(self, routing),
             Crossbar::Ideal if router.hands_over() => {
-                simulate::<Of<P, OutputQueues>>(self, routing)
+                simulate::<Of<P, OutputQueues, E>>(self, routing)
             }
-            Crossbar::Ideal => simulate::<Of<P, Ideal>>(self, routing),
+            Crossbar::Ideal => simulate::<Of<P, Ideal, E>>(self, routing),
         }
     }
 }
@@ -455,6 +473,7 @@ fn finish<M: Model>(
     let mut rank_intervals = Vec::new();
     let mut traffic = Vec::new();
     let mut attribution = Vec::new();
+    let mut held_pairs = Vec::new();
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
@@ -474,6 +493,7 @@ fn finish<M: Model>(
         conservation.in_flight += partition.packets.live_bytes() + partition.accounts.leaving_bytes;
         loopback_bytes += partition.accounts.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
+        held_pairs.append(&mut partition.protocol.held_pairs(partition.warmup, end));
         for index in 0..partition.ports.all.len() {
             let outcome = link_outcome(shared, partition, index, end)?;
             if index < partition.ports.of_routers {
@@ -496,6 +516,7 @@ fn finish<M: Model>(
         }
     }
     attribution.sort_unstable_by_key(|link: &LinkAttribution| link.link);
+    held_pairs.sort_unstable_by_key(|pair: &HeldPair| (pair.source, pair.destination));
     rank_intervals.sort_unstable_by_key(|i: &RankInterval| (i.job, i.rank, i.begin));
     traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
@@ -517,6 +538,7 @@ fn finish<M: Model>(
         rank_intervals,
         traffic,
         attribution,
+        held_pairs,
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         conservation,
         reconfigurations,

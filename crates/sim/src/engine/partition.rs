@@ -1,5 +1,6 @@
 //! A partition: consecutive routers with their nodes, simulated by one thread.
 
+mod congestion;
 mod endpoint;
 mod forward;
 mod lanes;
@@ -184,7 +185,7 @@ impl<'a, M: Model> Partition<'a, M> {
             base_port,
             probe: M::Probe::new(shared, ports.len()),
             scheduler: M::Scheduler::new(shared, ports.len()),
-            protocol: M::Protocol::new(shared, interfaces.len()),
+            protocol: M::Protocol::new(shared, router_ports, &interfaces),
             switch: M::Switch::new(
                 shared,
                 base_router..end_router,
@@ -378,6 +379,7 @@ impl<'a, M: Model> Partition<'a, M> {
             .iter_mut()
             .for_each(JobCollector::begin_measuring);
         self.probe.begin_measuring();
+        self.protocol.begin_measuring();
         for index in 0..self.ports.all.len() {
             let unsent = self.unsent(index, now);
             let port = &mut self.ports.all[index];

@@ -16,7 +16,7 @@ pub(super) const DELIVERED: u32 = 0 << SUBJECT_BITS;
 pub(super) const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 pub(super) const SENT: u32 = 2 << SUBJECT_BITS;
 pub(super) const TIMER: u32 = 3 << SUBJECT_BITS;
-/// What a protocol tells a sender, see [`Feedback`](super::protocol::Feedback).
+/// A node hears what is due, see [`Protocol::heard`](super::protocol::Protocol::heard).
 pub(super) const HEARD: u32 = 4 << SUBJECT_BITS;
 
 /// What the payload of a node's event is about, beside a code that says what happened.

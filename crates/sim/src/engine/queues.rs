@@ -105,6 +105,31 @@ impl<T: Copy> Queues<T> {
         Some(element)
     }
 
+    /// Takes the first element out of a queue that fits.
+    pub fn take_first(&mut self, queue: &mut Queue, mut fits: impl FnMut(&T) -> bool) -> Option<T> {
+        let (mut before, mut place) = (NIL, queue.head);
+        while place != NIL {
+            let (element, next) = &self.elements[place as usize];
+            let next = *next;
+            if !fits(element) {
+                (before, place) = (place, next);
+                continue;
+            }
+            let element = *element;
+            match before {
+                NIL => queue.head = next,
+                before => self.elements[before as usize].1 = next,
+            }
+            if queue.tail == place {
+                queue.tail = before;
+            }
+            self.elements[place as usize].1 = self.free;
+            self.free = place;
+            return Some(element);
+        }
+        None
+    }
+
     /// The elements of a queue, first to last.
     pub fn iter(&self, queue: &Queue) -> impl Iterator<Item = &T> {
         let mut place = queue.head;
@@ -129,7 +154,7 @@ mod tests {
         /// which order, and places are used again.
         #[test]
         fn queues_keep_their_order(
-            steps in prop::collection::vec((0usize..5, 0u8..3), 0..300),
+            steps in prop::collection::vec((0usize..5, 0u8..4), 0..300),
         ) {
             let mut queues = Queues::default();
             let mut places = [Queue::default(); 5];
@@ -146,7 +171,13 @@ mod tests {
                         queues.push_front(place, number);
                         list.push_front(number);
                     }
-                    _ => prop_assert_eq!(queues.pop_front(place), list.pop_front()),
+                    2 => prop_assert_eq!(queues.pop_front(place), list.pop_front()),
+                    _ => {
+                        let third = |element: &usize| element.is_multiple_of(3);
+                        let first = list.iter().position(third);
+                        let expected = first.and_then(|first| list.remove(first));
+                        prop_assert_eq!(queues.take_first(place, third), expected);
+                    }
                 }
                 prop_assert_eq!(place.is_empty(), list.is_empty());
                 prop_assert!(queues.iter(place).eq(list.iter()));

@@ -8,6 +8,7 @@ mod attribution;
 mod booksim;
 mod checkpoint;
 mod collectives;
+mod congestion;
 mod dragonfly;
 mod errors;
 mod followed;

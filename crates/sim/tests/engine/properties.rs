@@ -45,6 +45,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         bytes_per_packet: _,
         bytes_per_port: _,
         reconfigurations,
+        held_pairs,
     } = one;
     assert_eq!(
         *reconfigurations, other.reconfigurations,
@@ -64,6 +65,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*conservation, other.conservation, "{what}: conservation");
     assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
     assert_eq!(*events, other.events, "{what}: events");
+    assert_eq!(*held_pairs, other.held_pairs, "{what}: held pairs");
 }
 
 /// A run on one thread; `None` for scenarios that have nothing to do or whose

@@ -17,9 +17,10 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
-    JobLoad, JobPlan, Measurement, MessageRecords, Observer, OccupancyCount, Outcome, Progress,
-    Protocol, Room, SimError, Switching,
+    Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
+    EngineConfig, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
+    Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError, SlingshotKeys,
+    Switching, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -292,6 +293,39 @@ impl Scenario {
         }
     }
 
+    /// By another number again: none, or a scheme to which a few packets are congestion.
+    fn congestion_control(&self) -> CongestionControl {
+        let packets = |count: u64| count * self.packet;
+        match self.seed / 30 % 7 {
+            0 => CongestionControl::Window(WindowKeys {
+                window_bytes: packets(1 + self.seed / 210 % 4),
+            }),
+            1 => CongestionControl::Ecn(EcnKeys {
+                mark_from_bytes: packets(1),
+                mark_all_bytes: packets(4),
+                mark_probability: 0.5,
+                notification_interval_ps: 500_000,
+                decay_interval_ps: 550_000,
+                increase_interval_ps: 600_000,
+                increase_bytes: packets(20),
+                least_rate_bytes_per_s: RATE / 10,
+                ..EcnKeys::default()
+            }),
+            2 => CongestionControl::Infiniband(InfinibandKeys {
+                marking_rate: (self.seed / 210 % 2) as u32,
+                index_limit: 10,
+                index_timer_ps: 700_000,
+                ..InfinibandKeys::default()
+            }),
+            3 => CongestionControl::Slingshot(SlingshotKeys {
+                hold_from_bytes: packets(2),
+                shared_queue_bytes: packets(4),
+                forget_after_ps: 2_000_000,
+            }),
+            _ => CongestionControl::None,
+        }
+    }
+
     pub fn engine(&self, threads: usize) -> EngineConfig {
         let mut engine = config();
         engine.packet = Bytes(self.packet);
@@ -311,6 +345,7 @@ impl Scenario {
                 .then_some(Bytes(2 * self.packet));
         }
         engine.nic.injection = self.injection;
+        engine.nic.congestion_control = self.congestion_control();
         engine.decisions = self.decisions;
         // By another number, too: more than most algorithms need, and a number that few share out
         // evenly.

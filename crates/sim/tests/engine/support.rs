@@ -11,9 +11,9 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Routing, Topology};
 use odonata_run::{
-    Arbitration, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder, JobLoad, JobPlan,
-    Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome, Progress, Protocol,
-    Room, RouterModel, SimError, Switching,
+    Arbitration, CongestionControl, CreditUse, Crossbar, Decisions, EngineConfig, InjectionOrder,
+    JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer, OccupancyCount, Outcome,
+    Progress, Protocol, Room, RouterModel, SimError, Switching,
 };
 use odonata_sim::{run, run_any};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -90,6 +90,7 @@ pub fn config() -> EngineConfig {
             injection: InjectionOrder::RoundRobin,
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: bandwidth(RATE),
+            congestion_control: CongestionControl::None,
         },
         decisions: Decisions::PerPacket,
         virtual_channels: None,
@@ -250,6 +251,7 @@ pub fn simulate_observed(
     )
 }
 
+pub const SHORTEST: RoutingSpec = RoutingSpec::new(Algorithm::ShortestPath);
 pub const MINIMAL: RoutingSpec = RoutingSpec::new(Algorithm::Minimal);
 
 /// Fails unless every byte is accounted for.

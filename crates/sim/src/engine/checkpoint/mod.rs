@@ -36,6 +36,7 @@ use super::packets::{Contents, Packet};
 use super::partition::Partition;
 use super::port::Port;
 use super::probe::LinkWatch;
+use super::protocol::{NodeState, Note};
 use super::switch::Side;
 
 pub(super) use contradiction::without_contradiction;
@@ -98,6 +99,8 @@ struct RouterRecord {
     nodes: Vec<NodeRecord>,
     /// Who waits for whom, if recorded. Shape: ports, or empty.
     watches: Vec<LinkWatch>,
+    /// Packets that ports have not marked since the last that they have. Shape: ports, or empty.
+    unmarked: Vec<u32>,
     events: Vec<EventRecord>,
 }
 
@@ -121,6 +124,8 @@ struct Parcel {
     packet: Packet,
     /// Unless the packet is bare.
     contents: Option<Contents>,
+    /// What it has collected, with a protocol.
+    note: Option<Note>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -139,6 +144,8 @@ struct NodeRecord {
     incomplete: Vec<(u64, u64)>,
     /// Who waits for whom at its link, if recorded.
     watch: Option<LinkWatch>,
+    /// What it keeps of others, with a protocol.
+    pairs: Option<NodeState>,
 }
 
 /// The next message of an open-loop source, and its time.

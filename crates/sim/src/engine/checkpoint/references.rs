@@ -20,6 +20,10 @@ use crate::engine::message_routes::Decision;
 use crate::engine::packets::{Contents, Packet};
 use crate::engine::port::Port;
 use crate::engine::probe::{Channel, LinkWatch};
+use crate::engine::protocol::{
+    Account, Control, EcnSender, InfinibandSender, Member, NodeState, Note, Notice, Pair,
+    SlingshotSender, WindowSender,
+};
 use crate::engine::shared::Shared;
 use crate::engine::switch::Side;
 
@@ -134,6 +138,99 @@ sound! {
     JobWait {
         job: job "a wait at a watched link", by: job "a wait at a watched link",
         sending_ps: amount "a watched link", blocking_ps: amount "a watched link",
+    }
+}
+
+// Protocols. What a control is of is checked with the scheme of the run.
+sound! {
+    Note { way: amount "the way of a packet", marked }
+    Notice {
+        at: time "when a node hears", from: node "of whom a node hears", bytes,
+        window: time_or_never "a window",
+    }
+    Member {
+        source: node "a node that is held back", since: past "when a packet of a node last came",
+        window: time_or_never "a window",
+    }
+    Account {
+        notifications: amount "the account of a pair", held_since: time_or_never "the account of a pair",
+        held_ps: amount "the account of a pair", held_bytes: amount "the account of a pair",
+    }
+    WindowSender { under_way: amount "what a node has under way" }
+    SlingshotSender {
+        under_way: amount "what a node has under way", window: time_or_never "a window",
+    }
+    InfinibandSender {
+        index, since: past "when a node last sent", next: time "when a node may send",
+    }
+}
+
+impl Sound for EcnSender {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        let Self {
+            rate,
+            target,
+            alpha,
+            next,
+            decayed_at,
+            raised_at,
+            bytes,
+            by_time: _,
+            by_bytes: _,
+        } = self;
+        let rates = [rate, target];
+        let possible = |rate: &f64| (1.0..=1e18).contains(rate);
+        ensure(rates.into_iter().all(possible), "the rate of a pair")?;
+        ensure((0.0..=1.0).contains(alpha), "the congestion of a pair")?;
+        ensure(here.time(next), "when a node may send")?;
+        ensure(
+            here.past(decayed_at) && here.past(raised_at),
+            "the timers of a pair",
+        )?;
+        ensure(here.amount(bytes), "what a node has sent")
+    }
+}
+
+impl Sound for Pair {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        let Self {
+            to,
+            control,
+            account,
+        } = self;
+        ensure(here.node(to), "a node that another sends to")?;
+        ensure(
+            self.is_of(&here.shared.config.nic.congestion_control),
+            "the scheme of a pair",
+        )?;
+        account.check(here)?;
+        match control {
+            Control::Window(sender) => sender.check(here),
+            Control::Ecn(sender) => sender.check(here),
+            Control::Infiniband(sender) => sender.check(here),
+            Control::Slingshot(sender) => sender.check(here),
+        }
+    }
+}
+
+impl Sound for NodeState {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        let Self {
+            pairs,
+            inbox,
+            notified,
+            members,
+        } = self;
+        pairs.check(here)?;
+        inbox.check(here)?;
+        members.check(here)?;
+        let ordered = members.is_sorted_by_key(|member| member.source);
+        ensure(ordered, "the nodes that are held back")?;
+        for (source, time) in notified {
+            ensure(here.node(source), "a node that was notified")?;
+            ensure(here.time(time), "when a node was notified")?;
+        }
+        Ok(())
     }
 }
 

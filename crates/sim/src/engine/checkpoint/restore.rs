@@ -248,6 +248,9 @@ fn restore_router<M: Model>(
     for (port, saved) in ports.clone().zip(record.watches) {
         partition.probe.restore(port, saved);
     }
+    partition
+        .protocol
+        .restore_unmarked(ports.start, &record.unmarked);
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;
     }
@@ -331,10 +334,11 @@ where
             .q_tables
             .get(router as usize)
             .map_or(0, |q_table| q_table.len()),
-        occupancies: occupancies(partition, ports).len(),
+        occupancies: occupancies(partition, ports.clone()).len(),
         credits_at_crossbar: partition.switch.takes_credits(),
         output_buffer: partition.switch.output_buffer(),
-        hears: M::Protocol::HEARS,
+        hears: M::Protocol::ON,
+        unmarked: partition.protocol.unmarked(ports.clone()).len(),
         per_message: partition.routing.message_routes.is_some(),
         credit_size_bits: M::Probe::CREDIT_SIZE_BITS,
         watched: !partition
@@ -371,6 +375,9 @@ fn restore_node<M: Model>(
     if let Some(watch) = saved.watch {
         partition.probe.restore(link, watch);
     }
+    if let Some(pairs) = saved.pairs {
+        partition.protocol.restore(index, pairs);
+    }
     for (source, saved) in sources.zip(saved.sources) {
         let source = &mut partition.interfaces.sources[source as usize];
         (source.next_message, source.next_time) = (saved.message, saved.time);
@@ -393,11 +400,19 @@ fn restore_node<M: Model>(
 
 /// Puts a packet into its partition.
 fn insert<M: Model>(partition: &mut Partition<'_, M>, parcel: Parcel) -> u32 {
-    let Parcel { packet, contents } = parcel;
-    match contents {
+    let Parcel {
+        packet,
+        contents,
+        note,
+    } = parcel;
+    let slot = match contents {
         None => partition.packets.insert_bare(packet),
         Some(contents) => partition.packets.insert(packet, contents),
+    };
+    if let Some(note) = note {
+        partition.protocol.set_note(slot, note);
     }
+    slot
 }
 
 fn insert_all<M: Model>(partition: &mut Partition<'_, M>, queue: Vec<Parcel>) -> Vec<u32> {

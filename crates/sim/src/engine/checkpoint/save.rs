@@ -20,6 +20,7 @@ use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
 use crate::engine::payload::{Subject, node_subject};
 use crate::engine::probe::Probe;
+use crate::engine::protocol::Protocol;
 use crate::engine::shared::Shared;
 use crate::engine::switch::Switch;
 
@@ -217,6 +218,7 @@ impl<M: Model> Saver<'_, '_, M> {
                 .map(|&((_, visited, message), decision)| (visited, message, decision))
                 .collect(),
             watches: partition.probe.links(ports.clone()).to_vec(),
+            unmarked: partition.protocol.unmarked(ports.clone()).to_vec(),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))
                 .collect(),
@@ -260,6 +262,7 @@ impl<M: Model> Saver<'_, '_, M> {
                 .collect(),
             incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
             watch: partition.probe.links(link..link + 1).first().cloned(),
+            pairs: partition.protocol.save(index),
         }
     }
 
@@ -300,6 +303,11 @@ impl<M: Model> Saver<'_, '_, M> {
         let packets = &self.partition.packets;
         let packet = packets.hot[slot as usize];
         let contents = (!packet.bare).then(|| packets.contents[slot as usize]);
-        Parcel { packet, contents }
+        let note = M::Protocol::ON.then(|| self.partition.protocol.note(slot));
+        Parcel {
+            packet,
+            contents,
+            note,
+        }
     }
 }

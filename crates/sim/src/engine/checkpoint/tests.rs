@@ -21,9 +21,10 @@ use crate::engine::calendar::Kind;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 use crate::run_any;
 use odonata_run::{
-    Arbitration, ArrivalRecords, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig,
-    HostCosts, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, Observer,
-    OccupancyCount, PausedRun, Progress, Protocol, Room, RouterModel, SimError, Switching, Wish,
+    Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, CrossbarRate, Decisions,
+    EngineConfig, HostCosts, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
+    NicModel, Observer, OccupancyCount, PausedRun, Progress, Protocol, Room, RouterModel, SimError,
+    Switching, Wish,
 };
 
 const RATE: u64 = 8_000_000_000;
@@ -85,6 +86,7 @@ fn config(crossbar: Crossbar) -> EngineConfig {
             injection: InjectionOrder::RoundRobin,
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: Bandwidth::new(RATE).expect("in range"),
+            congestion_control: CongestionControl::None,
         },
         decisions: Decisions::PerMessage,
         virtual_channels: None,

@@ -17,11 +17,11 @@ use crate::engine::payload::{
 };
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
-use crate::engine::protocol::Protocol;
+use crate::engine::protocol::{Note, Protocol, Sent};
 
 impl<M: Model> Partition<'_, M> {
     /// Makes sure that the interface is looked at, at `time` or before.
-    fn arm(&mut self, index: usize, time: u64) {
+    pub(super) fn arm(&mut self, index: usize, time: u64) {
         let interface = &mut self.interfaces.all[index];
         if time < interface.wake_at {
             interface.wake_at = time;
@@ -37,7 +37,7 @@ impl<M: Model> Partition<'_, M> {
     }
 
     /// The open-loop source of an interface that sends next.
-    fn next_source(&self, index: usize) -> Option<usize> {
+    pub(super) fn next_source(&self, index: usize) -> Option<usize> {
         let range = self.interfaces.all[index].sources.clone();
         range
             .map(|s| s as usize)
@@ -72,7 +72,11 @@ impl<M: Model> Partition<'_, M> {
             self.arm_for_next(index, ready_at);
             return;
         }
-        if !self.take_message(index, now) {
+        if M::Protocol::ON {
+            if !self.take_permitted(index, now) {
+                return;
+            }
+        } else if !self.take_message(index, now) {
             self.arm_interface(index, now + 1);
             return;
         }
@@ -114,6 +118,16 @@ impl<M: Model> Partition<'_, M> {
             state.end_stall(now, self.warmup);
         }
         let end = self.inject(index, lane as u8, size, now);
+        if M::Protocol::ON {
+            let to = self.interfaces.outgoing.contents.destination;
+            let packet = Sent {
+                bytes: size,
+                now,
+                end,
+                warmup: self.warmup,
+            };
+            self.protocol.sent(index, to, packet);
+        }
         let left = self.interfaces.outgoing.bytes_left - u64::from(size);
         let ready_at = if left == 0 {
             self.end_message(index, end)
@@ -121,7 +135,6 @@ impl<M: Model> Partition<'_, M> {
             self.put_back(index, left);
             end
         };
-        let ready_at = self.protocol.next_start(index, size, ready_at);
         self.interfaces.all[index].ready_at = ready_at;
         self.arm_for_next(index, ready_at);
     }
@@ -281,6 +294,13 @@ impl<M: Model> Partition<'_, M> {
             self.packets.insert(packet, message.contents)
         };
         let arrival = head + class.latency + shared.delay;
+        if M::Protocol::ON {
+            let note = Note {
+                way: class.latency + shared.delay,
+                marked: false,
+            };
+            self.protocol.set_note(slot, note);
+        }
         let router = router - self.base_router;
         self.schedule(Event::new(arrival, router, Kind::Arrive, port, slot));
         end
@@ -289,7 +309,7 @@ impl<M: Model> Partition<'_, M> {
     /// The next message of the interface's open-loop sources that goes to
     /// another node, if it has been created by now, as the one that is being
     /// sent; sends those before it that stay on this node.
-    fn pull_open_message(&mut self, index: usize, now: u64) -> bool {
+    pub(super) fn pull_open_message(&mut self, index: usize, now: u64) -> bool {
         let shared = self.shared;
         while let Some(at) = self.next_source(index) {
             let source = self.interfaces.sources[at];
@@ -421,6 +441,9 @@ impl<M: Model> Partition<'_, M> {
             ..Packet::VACANT
         };
         let slot = self.packets.insert(packet, contents);
+        if M::Protocol::ON {
+            self.protocol.set_note(slot, Note::default());
+        }
         self.accounts.loopback_bytes += bytes.0 as i64;
         if time < shared.stop {
             self.schedule(Event::new(
@@ -453,13 +476,8 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         self.accounts.packets_delivered += 1;
-        if let Some(feedback) = self.protocol.delivered(&packet, time) {
-            let (router, terminal) = shared.attachment(packet.source);
-            let (at, payload) = (
-                feedback.at.max(time + shared.lookahead),
-                HEARD | feedback.what,
-            );
-            self.send_back(Kind::Node, router, u32::from(terminal), at, payload);
+        if M::Protocol::ON {
+            self.report_delivery(router, terminal, slot, time);
         }
         if control {
             self.accounts.control_bytes -= size as i64;
@@ -569,14 +587,7 @@ impl<M: Model> Partition<'_, M> {
         match payload & !((1 << SUBJECT_BITS) - 1) {
             TIMER => self.rank_timer(subject, now),
             SENT => self.message_sent(subject, now),
-            HEARD => {
-                if let Some(start) = self.protocol.heard(interface as usize, subject, now) {
-                    let port = self.ports.of_routers + interface as usize;
-                    let start = start.max(self.ports.all[port].free_at);
-                    self.interfaces.all[interface as usize].ready_at = start;
-                    self.touch(port);
-                }
-            }
+            HEARD => self.protocol.heard(interface as usize, now, self.warmup),
             DELIVERED => {
                 let created = self.packets.hot[subject as usize].created;
                 let contents = self.packets.contents[subject as usize];

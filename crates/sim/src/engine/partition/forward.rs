@@ -272,7 +272,9 @@ impl<M: Model> Partition<'_, M> {
         let state = &mut self.ports.all[port];
         state.queued += packet.size.max(self.least_room);
         state.waiting |= 1 << vc;
-        M::Protocol::queued(packet, state);
+        if M::Protocol::ON {
+            self.found_waiting(port, slot);
+        }
         if self.transit_first() {
             let channel = self.ports.grid.channel(port, vc);
             let ends = (
@@ -423,6 +425,9 @@ impl<M: Model> Partition<'_, M> {
             arrival: end + latency,
         };
         M::Switch::started(self, started);
+        if M::Protocol::ON {
+            self.passes(slot, latency + if terminal { 0 } else { self.delay });
+        }
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;

@@ -6,6 +6,8 @@ use super::Partition;
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::model::Model;
 use crate::engine::packets::{Contents, Packet};
+use crate::engine::payload::HEARD;
+use crate::engine::protocol::{Note, Notice, Protocol};
 
 /// Events for the routers of another partition, which count in that partition.
 #[derive(Debug, Default)]
@@ -18,6 +20,10 @@ pub(in crate::engine) struct Mail {
     packets: Vec<Packet>,
     /// Contents of the packets that are not bare, in the same order.
     contents: Vec<Contents>,
+    /// With a protocol: what packets have collected. Shape: arrivals.
+    notes: Vec<Note>,
+    /// What nodes are to hear, by their router there and their port. The events are with credits.
+    notices: Vec<(u32, u32, Notice)>,
 }
 
 impl Mail {
@@ -74,9 +80,18 @@ impl<M: Model> Partition<'_, M> {
                 let contents = contents.next().expect("one per packet that is not bare");
                 self.packets.insert(packet, contents)
             };
+            if M::Protocol::ON {
+                self.protocol.set_note(slot, mail.notes[index]);
+            }
             self.calendar.push(event.with_payload(slot));
         }
         drop(contents);
+        if M::Protocol::ON {
+            mail.notes.clear();
+            for (router, terminal, notice) in mail.notices.drain(..) {
+                self.listen(router, terminal, notice);
+            }
+        }
         mail.arrivals.clear();
         mail.packets.clear();
     }
@@ -103,6 +118,20 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
+    /// Lets a node of the network hear something.
+    pub(super) fn send_notice(&mut self, node: u32, notice: Notice) {
+        let (router, terminal) = self.shared.attachment(node);
+        let terminal = u32::from(terminal);
+        self.send_back(Kind::Node, router, terminal, notice.at, HEARD);
+        if self.has_router(router) {
+            self.listen(router - self.base_router, terminal, notice);
+        } else {
+            let (partition, router) = self.neighbours.place(router);
+            let notices = &mut self.neighbours.mail[partition].notices;
+            notices.push((router, terminal, notice));
+        }
+    }
+
     /// Whether a router of the network is in this partition.
     #[inline(always)]
     pub(super) fn has_router(&self, router: u32) -> bool {
@@ -123,6 +152,9 @@ impl<M: Model> Partition<'_, M> {
         let mail = &mut self.neighbours.mail[partition];
         mail.arrivals
             .push(Event::new(time, router, Kind::Arrive, port, 0));
+        if M::Protocol::ON {
+            mail.notes.push(self.protocol.note(slot));
+        }
         let packet = &self.packets.hot[slot as usize];
         if !packet.bare {
             mail.contents.push(self.packets.contents[slot as usize]);

@@ -153,7 +153,7 @@ impl<M: Model> Partition<'_, M> {
 
     /// First port of a router of this partition, in `ports`.
     #[inline(always)]
-    fn first_port(&self, router: u32) -> usize {
+    pub(super) fn first_port(&self, router: u32) -> usize {
         (self.shared.topology.first_port[(self.base_router + router) as usize] - self.base_port)
             as usize
     }

@@ -50,8 +50,10 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     pub credits_at_crossbar: bool,
     /// Size of an output buffer, if the crossbar is bounded.
     pub output_buffer: Option<u64>,
-    /// Whether senders hear of their packets.
+    /// Whether there is a protocol: senders hear of their packets.
     pub hears: bool,
+    /// Ports that count what they do not mark.
+    pub unmarked: usize,
     pub per_message: bool,
     /// Bits of a credit's payload that are its size.
     pub credit_size_bits: u32,
@@ -107,6 +109,7 @@ impl AtRouter<'_, '_> {
             message_routes,
             nodes,
             watches,
+            unmarked,
             events,
         } = record;
         let vcs = self.shared.vcs;
@@ -123,6 +126,7 @@ impl AtRouter<'_, '_> {
         ensure(nodes.len() == self.nodes.len(), "its nodes")?;
         let links = if self.watched { self.radix } else { 0 };
         ensure(watches.len() == links, "its watched links")?;
+        ensure(unmarked.len() == self.unmarked, "its unmarked packets")?;
         let finite = q_table.iter().all(|value| value.is_finite());
         ensure(finite, "a learnt value")?;
         for (place, channel) in channels.iter().enumerate() {
@@ -290,8 +294,14 @@ impl AtRouter<'_, '_> {
 
     /// A packet, and what it belongs to.
     fn parcel(&self, held: Held, parcel: &Parcel) -> Checked {
-        let Parcel { packet, contents } = parcel;
+        let Parcel {
+            packet,
+            contents,
+            note,
+        } = parcel;
         packet.check(&self.here())?;
+        ensure(note.is_some() == self.hears, "the note of a packet")?;
+        note.check(&self.here())?;
         let shared = self.shared;
         let plan = &shared.jobs[usize::from(packet.job)];
         let open = matches!(plan.load, JobLoad::Open(_));
@@ -417,6 +427,7 @@ impl AtRouter<'_, '_> {
             ranks,
             incomplete,
             watch,
+            pairs,
         } = record;
         let here = self.here();
         interface.check(&here)?;
@@ -468,7 +479,9 @@ impl AtRouter<'_, '_> {
             watch.is_some() == self.watched,
             "the watch of a node's link",
         )?;
-        watch.check(&here)
+        watch.check(&here)?;
+        ensure(pairs.is_some() == self.hears, "what a node keeps of others")?;
+        pairs.check(&here)
     }
 
     fn event(&self, event: &EventRecord) -> Checked {
@@ -513,8 +526,8 @@ impl AtRouter<'_, '_> {
                 _ => Err("what happened to a packet"),
             },
             (Kind::Node, About::Number(payload)) => {
-                let meant = self.hears && node.is_some() && payload & !MAX_PAYLOAD == 0;
-                ensure(meant && *payload >= HEARD, "what a sender hears")
+                let meant = self.hears && node.is_some() && *payload == HEARD;
+                ensure(meant, "what a sender hears")
             }
             (Kind::Node, About::Rank(code, rank)) => {
                 let event = NodeEvent::of(*code);

@@ -1,0 +1,128 @@
+//! What a node keeps of another that it sends to.
+
+use odonata_run::CongestionControl;
+use odonata_run::encoding::or_absent;
+use serde::{Deserialize, Serialize};
+
+use super::{Notice, Sent, ecn, infiniband, slingshot, window};
+use crate::engine::port::NEVER;
+
+/// How a node may send to another.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(in crate::engine) enum Control {
+    Window(window::Sender),
+    Ecn(ecn::Sender),
+    Infiniband(infiniband::Sender),
+    Slingshot(slingshot::Sender),
+}
+
+/// What was done to what a node sends to another, since the warm-up.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(in crate::engine) struct Account {
+    /// Notices of congestion.
+    pub notifications: u64,
+    /// Since when a packet waits for nothing but permission; or [`NEVER`].
+    #[serde(with = "or_absent")]
+    pub held_since: u64,
+    pub held_ps: u64,
+    /// Bytes of the packets that have waited so.
+    pub held_bytes: u64,
+}
+
+/// What a node keeps of another that it sends to.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(in crate::engine) struct Pair {
+    pub to: u32,
+    pub control: Control,
+    pub account: Account,
+}
+
+impl Pair {
+    /// The node's link carries so many bytes per second; it has sent without limit so far.
+    pub fn new(keys: &CongestionControl, to: u32, line: u64, now: u64) -> Option<Self> {
+        let control = match keys {
+            CongestionControl::None => return None,
+            CongestionControl::Window(_) => Control::Window(window::Sender::default()),
+            CongestionControl::Ecn(_) => Control::Ecn(ecn::Sender::new(line as f64, now)),
+            CongestionControl::Infiniband(_) => Control::Infiniband(infiniband::Sender::default()),
+            CongestionControl::Slingshot(_) => Control::Slingshot(slingshot::Sender::default()),
+        };
+        let account = Account {
+            notifications: 0,
+            held_since: NEVER,
+            held_ps: 0,
+            held_bytes: 0,
+        };
+        Some(Self {
+            to,
+            control,
+            account,
+        })
+    }
+
+    /// Whether it belongs to a scheme.
+    pub fn is_of(&self, keys: &CongestionControl) -> bool {
+        matches!(
+            (self.control, keys),
+            (Control::Window(_), CongestionControl::Window(_))
+                | (Control::Ecn(_), CongestionControl::Ecn(_))
+                | (Control::Infiniband(_), CongestionControl::Infiniband(_))
+                | (Control::Slingshot(_), CongestionControl::Slingshot(_))
+        )
+    }
+
+    pub fn permitted(&mut self, keys: &CongestionControl, bytes: u32, now: u64) -> u64 {
+        let at = match (&self.control, keys) {
+            (Control::Window(sender), CongestionControl::Window(keys)) => {
+                sender.permitted(keys.window_bytes, bytes, now)
+            }
+            (Control::Ecn(sender), _) => sender.next,
+            (Control::Infiniband(sender), _) => sender.next,
+            (Control::Slingshot(sender), _) => sender.permitted(bytes, now),
+            _ => now,
+        };
+        if at > now && self.account.held_since == NEVER {
+            self.account.held_since = now;
+        }
+        at
+    }
+
+    pub fn sent(&mut self, keys: &CongestionControl, packet: Sent, line: u64) {
+        let Sent {
+            bytes, now, end, ..
+        } = packet;
+        let account = &mut self.account;
+        if account.held_since != NEVER {
+            if now >= packet.warmup {
+                account.held_ps += now - account.held_since.max(packet.warmup);
+                account.held_bytes += u64::from(bytes);
+            }
+            account.held_since = NEVER;
+        }
+        match (&mut self.control, keys) {
+            (Control::Window(sender), _) => sender.under_way += u64::from(bytes),
+            (Control::Slingshot(sender), _) => sender.under_way += u64::from(bytes),
+            (Control::Ecn(sender), CongestionControl::Ecn(keys)) => {
+                sender.sent(keys, bytes, line as f64, now);
+            }
+            (Control::Infiniband(sender), CongestionControl::Infiniband(keys)) => {
+                sender.sent(keys, now, end);
+            }
+            _ => {}
+        }
+    }
+
+    pub fn heard(&mut self, keys: &CongestionControl, notice: Notice, line: u64, now: u64) {
+        match (&mut self.control, keys) {
+            (Control::Window(sender), _) => sender.acknowledged(notice.bytes),
+            (Control::Slingshot(sender), _) => sender.heard(notice.bytes, notice.window),
+            (Control::Ecn(sender), CongestionControl::Ecn(keys)) => {
+                sender.notified(keys, line as f64, now);
+            }
+            (Control::Infiniband(sender), CongestionControl::Infiniband(keys)) => {
+                sender.notified(keys, now);
+            }
+            _ => {}
+        }
+    }
+}
