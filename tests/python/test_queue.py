@@ -2,7 +2,9 @@
 
 import json
 import os
+import random
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -150,9 +152,98 @@ def test_jobs_that_cannot_run_are_refused(jobs: list[str], message: str) -> None
         run_schedules(queue(*jobs))
 
 
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ('placement = "random-node"', r"job\[0\].placement: .*of \[schedule\] network places"),
+        ('start = "1 s"', r"job\[0\].start: .*`submit` is when it comes"),
+    ],
+)
+def test_keys_that_the_queue_decides_are_refused(key: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        queue(job(4, f"{EXCHANGE.format(n=1)}\n{key}"))
+
+
+def test_jobs_of_a_queue_need_not_fit_together() -> None:
+    """A mistake in one job makes no other job wrong."""
+    wrong = job(72, 'motif = { kind = "nothing" }')
+    with pytest.raises(ScenarioError) as caught:
+        queue(wrong, job(72, EXCHANGE.format(n=1)), job(72, EXCHANGE.format(n=1)))
+    assert [problem.path for problem in caught.value.problems] == ["job[0].motif.kind"]
+
+
 def test_submit_has_a_meaning_in_queues_only() -> None:
     with pytest.raises(ScenarioError, match="only with \\[schedule\\]"):
         Scenario.from_toml(MACHINE + job(4, EXCHANGE.format(n=1), submit="1 s"))
+
+
+#: Applications with iterations of 40 µs to 8 ms, and seconds of each.
+APPLICATIONS = (
+    ('kind = "halo3d", message = "16 KiB", compute = "20 us"', 40e-6),
+    ('kind = "all-to-all", message = "4 KiB", compute = "50 us"', 150e-6),
+    ('kind = "fft"', 130e-6),
+    ('kind = "milc"', 400e-6),
+    ('kind = "amg"', 3.8e-3),
+    ('kind = "nekbone"', 8e-3),
+)
+
+
+def stretches(seed: int, window_iterations: int) -> list[float]:
+    """What the network does to four applications beside each other."""
+    chosen = random.Random(seed).choices(APPLICATIONS, k=4)
+    network = (
+        f'level = "packet", placement = "random-node", window_iterations = {window_iterations}'
+    )
+    jobs = "\n".join(
+        job(18, f"motif = {{ {load}, iterations = {int(1000 / seconds)} }}")
+        for load, seconds in chosen
+    )
+    links = '[network.links]\nglobal = { bandwidth = "25 Gbit/s" }\n'
+    table = f"[schedule]\nnetwork = {{ {network} }}\n{MACHINE}{links}{jobs}"
+    found = columns(Scenario.from_toml(table))
+    return [run / alone for run, alone in zip(found["run_s"], found["log_run_s"], strict=True)]
+
+
+def test_windows_that_are_cut_are_right_on_average() -> None:
+    """Beside whole windows, in which jobs take from 0.64 to 1.23 times as long as alone."""
+    errors = [
+        cut / whole - 1
+        for seed in range(1, 9)
+        for cut, whole in zip(stretches(seed, 32), stretches(seed, 1_000_000), strict=True)
+    ]
+    assert any(errors)
+    assert abs(statistics.mean(errors)) < 0.01
+    assert statistics.mean(error**2 for error in errors) < 0.04**2
+    assert max(map(abs, errors)) < 0.13
+
+
+def test_equal_jobs_are_measured_once() -> None:
+    """Once alone with one iteration, once for as long as a window, and once beside each other."""
+    jobs = [job(24, EXCHANGE.format(n=30_000)) for _ in range(3)]
+    (schedule,) = run_schedules(queue(*jobs))
+    assert schedule.summary["network"]["windows"]["simulated"] == 3
+    # Two thirds of the jobs end later than the last one alone: they are the same state again.
+    more = [job(24, EXCHANGE.format(n=n)) for n in (20_000, 30_000, 40_000) for _ in range(2)]
+    (schedule,) = run_schedules(queue(*more))
+    assert schedule.summary["network"]["windows"]["reused"] > 0
+
+
+def test_jobs_that_send_nothing_are_in_no_window() -> None:
+    """However short their iterations are, windows beside them are whole."""
+    quiet = 'motif = { kind = "phases", iterations = 1000000, phases = [{ compute = "1 us" }] }'
+    loud = EXCHANGE.format(n=30_000)
+    beside = columns(queue(job(30, loud), job(30, loud), job(12, quiet)))
+    assert beside["run_s"][:2] == columns(queue(job(30, loud), job(30, loud)))["run_s"]
+    assert beside["run_s"][2] == 1
+
+
+def test_only_applications_have_windows(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text("1 0 -1 100 10 -1 -1 10 -1 -1 1 7 1 -1 1 -1 -1 -1\n")
+    network = 'network = { level = "flow", mpi_share = "10%", window_iterations = 8 }'
+    file = tmp_path / "queue.toml"
+    file.write_text(f'[schedule]\nlog = "log.swf"\nnodes = 72\n{network}\n{MACHINE}')
+    with pytest.raises(JobLogError, match="window_iterations: found 8; allowed: nothing"):
+        run_schedules(Scenario.from_file(file))
 
 
 def test_a_schedule_goes_on_after_a_kill(tmp_path: Path) -> None:

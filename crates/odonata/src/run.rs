@@ -80,26 +80,16 @@ pub(crate) fn run_with(
 ) -> Result<Run, Error> {
     check(scenario)?;
     let (jobs, _) = plan_jobs_with(scenario, &topology, additions, None)?;
-    let config = engine_config(scenario)?;
-    let measurement = measurement(scenario, &topology)?;
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
+    let mut simulation = Simulation::new(scenario, &topology, &engine, &plans)?;
     let asked = &scenario.simulation;
     let mut steady = SteadyState::new(
         &plans,
         Picoseconds(asked.duration_ps.unwrap_or(u64::MAX)),
-        (!asked.detect_warmup).then_some(measurement.warmup),
+        (!asked.detect_warmup).then_some(simulation.measurement.warmup),
         asked.precision,
         observer,
     );
-    let mut simulation = Simulation {
-        scenario,
-        topology: &topology,
-        config,
-        plans: &plans,
-        measurement,
-        circuits: circuits_that_change(scenario, &engine)?,
-        engine: &engine,
-    };
     let mut simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
         measured(|| simulation.simulate(state, observer))
     };
@@ -141,6 +131,17 @@ pub(crate) fn run_with(
     })
 }
 
+/// Simulates jobs that are planned; those of the scenario do not matter.
+pub(crate) fn simulate_plans(
+    scenario: &Scenario,
+    topology: &Topology,
+    engine: &Engine<'_>,
+    plans: &[JobPlan],
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Error> {
+    Simulation::new(scenario, topology, engine, plans)?.simulate(None, observer)
+}
+
 /// What changes circuits during the run, if they change and the engine can do that.
 fn circuits_that_change<'s>(
     scenario: &'s Scenario,
@@ -176,7 +177,24 @@ struct Simulation<'a> {
     engine: &'a Engine<'a>,
 }
 
-impl Simulation<'_> {
+impl<'a> Simulation<'a> {
+    fn new(
+        scenario: &'a Scenario,
+        topology: &'a Topology,
+        engine: &'a Engine<'a>,
+        plans: &'a [JobPlan],
+    ) -> Result<Self, SpecError> {
+        Ok(Self {
+            scenario,
+            topology,
+            config: engine_config(scenario)?,
+            plans,
+            measurement: measurement(scenario, topology)?,
+            circuits: circuits_that_change(scenario, engine)?,
+            engine,
+        })
+    }
+
     /// Simulates it, from a `state` if there is one.
     fn simulate(
         &mut self,
@@ -224,7 +242,7 @@ impl Simulation<'_> {
 }
 
 /// The first broken rule of several keys.
-fn check(scenario: &Scenario) -> Result<(), SpecError> {
+pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
     broken_rules(scenario)
         .into_iter()
         .next()

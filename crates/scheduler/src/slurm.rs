@@ -18,7 +18,8 @@ mod select;
 mod simulate;
 
 pub use cluster::{
-    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit, Weights,
+    Association, Cluster, Filling, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit,
+    Weights,
 };
 pub use conf::{ConfError, read_cluster};
 pub use onset::Onset;

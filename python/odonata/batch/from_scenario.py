@@ -139,6 +139,7 @@ class ScheduleRun:
             "applications": self._scenario if self._scenario.job else None,
             "is_queue": self._table.log is None,
             "windows": self._windows_file,
+            "window_iterations": given.window_iterations,
         }
         if isinstance(given, FlowNetwork):
             return SharedLinks(**common)

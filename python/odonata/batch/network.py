@@ -266,6 +266,9 @@ class SharedMachine(Network):
         is_queue: The jobs of `applications` are the log, in its order.
         windows: File that keeps what windows of applications came to, so that a schedule that was
             interrupted goes on from there.
+        window_iterations: With applications: iterations that a job goes through at most in a
+            window; where an iteration of another takes longer, a part of it is simulated. By
+            default 8.
     """
 
     machine: Scenario | str | os.PathLike[str] | None = None
@@ -275,6 +278,7 @@ class SharedMachine(Network):
     applications: Scenario | None = None
     is_queue: bool = False
     windows: str | os.PathLike[str] | None = None
+    window_iterations: int | None = None
 
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form, with the applications that the mix names.
@@ -296,12 +300,17 @@ class SharedMachine(Network):
                 "mpi": scenario["mpi"],
                 "seed": self.seed,
                 "queue": self.is_queue,
+                "window_iterations": self.window_iterations,
                 "keep": None if self.windows is None else os.fspath(self.windows),
             }
-        elif self.windows is not None:
-            raise JobLogError(
-                "windows: found a file; allowed: nothing, as no job has an application"
-            )
+        else:
+            for key, found in (
+                ("windows", self.windows),
+                ("window_iterations", self.window_iterations),
+            ):
+                if found is not None:
+                    allowed = "nothing, as no job has an application"
+                    raise JobLogError(f"{key}: found {found}; allowed: {allowed}")
         return form
 
     def nodes(self) -> int:

@@ -318,3 +318,109 @@ pub(super) fn checked_injection(injection: f64) -> Result<f64, Error> {
     let allowed = "above 0 and at most 1 (100 %) of what a node's link carries";
     Err(wrong("injection", injection, allowed))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+
+    use odonata_scheduler::Seconds;
+    use odonata_scheduler::batch::{Network, Options, Policy, Pool, simulate_with};
+    use odonata_scheduler::log::{Job, JobLog};
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    use super::*;
+    use crate::spec::Dragonfly;
+
+    const NODES: u32 = 72;
+
+    fn nodes_of_jobs(seed: u64, placement: Placement) -> NodesOfJobs {
+        let network = crate::spec::Network::new(Family::Dragonfly(Dragonfly::new(2, 4, 2, 9)));
+        let spec = MachineSpec {
+            machine: network,
+            injection: 1.0,
+            placement,
+            switch_delay_ps: 0,
+        };
+        SharedMachine::new(Some(NODES), None, seed, &spec)
+            .unwrap()
+            .allotment
+    }
+
+    /// Who has each node, and how fast jobs run.
+    struct Owners {
+        nodes: NodesOfJobs,
+        of_node: Vec<Option<u32>>,
+        speeds: Vec<f64>,
+        begun: Vec<u32>,
+    }
+
+    impl Network for Owners {
+        fn begin(&mut self, job: u32, with: &Allocation<'_>, _: Seconds, _: Seconds) -> f64 {
+            let nodes = self.nodes.allocate(job, with).unwrap();
+            assert_eq!(nodes.len() as u32, with.nodes);
+            for node in nodes {
+                let before = self.of_node[node.index()].replace(job);
+                assert_eq!(before, None, "{node} of job {job}");
+            }
+            self.begun.push(job);
+            0.0
+        }
+
+        fn end(&mut self, job: u32, _: Seconds) {
+            for owner in self.of_node.iter_mut().filter(|owner| **owner == Some(job)) {
+                *owner = None;
+            }
+            self.nodes.leave(job).unwrap();
+        }
+
+        fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
+            for job in self.begun.drain(..) {
+                if self.of_node.contains(&Some(job)) {
+                    changed.push((job, self.speeds[job as usize % self.speeds.len()]));
+                }
+            }
+            Ok(())
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(10_000))]
+
+        /// Whoever begins and ends, whatever its speed, no node has two jobs, every job has as
+        /// many nodes as it asked for, and at the end all are free.
+        #[test]
+        fn no_node_has_two_jobs(
+            jobs in proptest::collection::vec((0i64..60, 1u32..=NODES, 1i64..40), 1..25),
+            speeds in proptest::collection::vec(0.1f64..2.0, 1..5),
+            policy in select(vec![
+                Policy::InOrder, Policy::EASY, Policy::Conservative, Policy::REPLANNED,
+            ]),
+            placement in select(vec![
+                Placement::Contiguous, Placement::Spread, Placement::RandomNode,
+                Placement::RandomRouter, Placement::RandomGroup, Placement::Even,
+                Placement::LevelSpread, Placement::Hybrid, Placement::BestFit,
+            ]),
+            seed in any::<u64>(),
+        ) {
+            let mut log = JobLog::default();
+            for &(at, nodes, run) in &jobs {
+                log.jobs.push(Job::new("job", Seconds(at), Seconds(run), nodes));
+            }
+            log.jobs.sort_by_key(|job| job.submit);
+            let mut owners = Owners {
+                nodes: nodes_of_jobs(seed, placement),
+                of_node: vec![None; NODES as usize],
+                speeds,
+                begun: vec![],
+            };
+            let options = Options { policy, ..Options::default() };
+            let go_on = &mut |_, _| ControlFlow::Continue(());
+            let pool = Pool::new(NODES);
+            let schedule = simulate_with(&log, &pool, &options, &mut owners, go_on).unwrap();
+            prop_assert!(schedule.rows.iter().all(|row| row.start.is_some()));
+            prop_assert!(owners.of_node.iter().all(Option::is_none));
+            prop_assert_eq!(owners.nodes.most(), NODES);
+        }
+    }
+}

@@ -15,6 +15,10 @@ mod packet;
 mod spec;
 mod table;
 mod traffic;
+mod windows;
+mod wired;
+
+use std::num::NonZeroU32;
 
 use odonata_placement::grap::GrapModeName;
 use odonata_scheduler::batch::AsLogged;
@@ -39,6 +43,10 @@ pub use spec::{
 use table::Table;
 pub(crate) use traffic::Traffic;
 use traffic::{named_traffics, of_mode};
+use windows::Span;
+
+/// Iterations that a job goes through at most in a window, where nothing is said.
+const WINDOW_ITERATIONS: u32 = 8;
 
 /// A network with what its jobs do, one per job of the log.
 pub(crate) struct Planned {
@@ -137,7 +145,7 @@ impl Planned {
             (Some(mix), false) => jobs::applications(log, mix, &names, spec.seed)?,
             (None, false) => return Err(wrong("mix", "\"by-mode\"", names.join(", "))),
         };
-        let (machine, engine, window) = match &spec.level {
+        let (machine, engine, shortest) = match &spec.level {
             LevelSpec::Flow(machine) => (&**machine, Engine::Flow, 0),
             LevelSpec::Packet(packet) => (&packet.machine, Engine::Packet, packet.window_ps),
             LevelSpec::Table { .. } => {
@@ -151,8 +159,13 @@ impl Planned {
             traffic: application,
         });
         let (jobs, mut log) = (drawn.collect(), log.clone());
+        let iterations = applications.window_iterations;
+        let span = Span {
+            shortest: shortest as f64,
+            iterations: iterations.map_or(WINDOW_ITERATIONS, NonZeroU32::get).into(),
+        };
         let network =
-            ApplicationNetwork::new(shared, &mut log, of_job, engine, window, applications)?;
+            ApplicationNetwork::new(shared, &mut log, &of_job, engine, span, applications)?;
         Ok(Self {
             network: Box::new(FirstFailure::of(network)),
             jobs,

@@ -13,27 +13,22 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
-use odonata_network::Topology;
-use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
 use odonata_run::{
     EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol,
 };
 use odonata_scheduler::batch::Allocation;
 use odonata_sim::run_any;
 use odonata_units::{Bytes, NodeId, Picoseconds};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::circuits::JobCircuits;
 use super::fallible::FallibleNetwork;
-use super::footprint::{Footprints, Sent};
 use super::jobs::Communication;
-use super::machine::{NodesOfJobs, SharedMachine, node_rate};
+use super::machine::{SharedMachine, node_rate};
 use super::spec::{PacketSpec, Stretch, wrong};
 use super::traffic::Traffic;
+use super::wired::WiredMachine;
 use crate::error::Error;
 use crate::run::engine_config;
-use crate::spec::{CircuitSource, Scenario};
-use crate::topology::circuits::with_circuits;
 
 /// Arrivals are random: parts this close to all count as all.
 const NOISE: f64 = 0.02;
@@ -70,8 +65,6 @@ pub(super) struct PacketNetwork {
     stretch: Stretch,
     /// Bytes per second that a node sends while it communicates.
     rate: f64,
-    allotment: NodesOfJobs,
-    circuits: Option<(JobCircuits, Footprints)>,
     talkers: BTreeMap<u32, CommunicatingJob>,
     touched: bool,
     /// What has been seen of the same jobs before.
@@ -80,78 +73,44 @@ pub(super) struct PacketNetwork {
 
 /// The packet engine with everything that it needs for a window.
 struct Engine {
-    scenario: Scenario,
-    routing: RoutingSpec,
-    topology: Topology,
-    algorithm: AnyRouting,
+    machine: WiredMachine,
     config: EngineConfig,
     warmup: Picoseconds,
     end: Picoseconds,
     message: Bytes,
-    /// Nodes of a group.
-    group: usize,
     windows: u64,
     reused: u64,
 }
 
 impl PacketNetwork {
     pub(super) fn new(
-        machine: SharedMachine,
+        mut machine: SharedMachine,
         jobs: &[Communication],
         traffics: Vec<Traffic>,
         injection: f64,
         spec: &PacketSpec,
     ) -> Result<Self, Error> {
-        let SharedMachine {
-            mut scenario,
-            topology,
-            routing,
-            reconfigurable,
-            allotment,
-        } = machine;
         for (key, value) in [("window", spec.window_ps), ("message", spec.message_bytes)] {
             if value == 0 {
                 return Err(wrong(key, 0, "above 0"));
             }
         }
-        scenario.simulation.packet_bytes = spec.packet_bytes;
-        let algorithm = AnyRouting::new(&topology, &routing);
-        let joined = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
-        let algorithm = algorithm.map_err(|error| {
-            let allowed = "a routing that fits the network";
-            wrong("machine.routing", error, allowed)
-        })?;
-        if joined.is_some() && !matches!(routing.algorithm, Algorithm::Tago { .. }) {
-            let allowed = "tago where circuits are set for jobs, which join no others' groups";
-            let found = routing.algorithm.name();
-            return Err(wrong("machine.routing.algorithm", found, allowed));
-        }
-        let circuits = joined.map(|on| {
-            let inside = minimal_routing(&topology);
-            let inside = inside.map_err(|error| wrong("machine", error, "groups"))?;
-            let footprints = Footprints::new(&topology, &inside);
-            Ok::<_, Error>((on.job_circuits(&topology), footprints))
-        });
+        machine.scenario.simulation.packet_bytes = spec.packet_bytes;
+        let machine = WiredMachine::new(machine)?;
         Ok(Self {
             jobs: jobs.to_vec(),
             traffics,
             stretch: spec.stretch,
-            rate: node_rate(&topology) * injection,
+            rate: node_rate(&machine.topology) * injection,
             engine: Engine {
-                config: engine_config(&scenario)?,
-                scenario,
-                routing,
-                topology,
-                algorithm,
+                config: engine_config(&machine.scenario)?,
                 warmup: Picoseconds(spec.warmup_ps),
                 end: Picoseconds(spec.warmup_ps.saturating_add(spec.window_ps)),
                 message: Bytes(spec.message_bytes),
-                group: allotment.group(),
+                machine,
                 windows: 0,
                 reused: 0,
             },
-            allotment,
-            circuits: circuits.transpose()?,
             talkers: BTreeMap::new(),
             touched: false,
             known: BTreeMap::new(),
@@ -165,9 +124,7 @@ impl PacketNetwork {
             key.extend([*traffic as u64, rate.to_bits(), nodes.len() as u64]);
             key.extend(nodes.iter().map(|node| u64::from(node.0)));
         }
-        if let Some((circuits, _)) = &self.circuits {
-            key.extend(circuits.ends());
-        }
+        key.extend(self.engine.machine.circuit_ends());
         if let Some(seen) = self.known.get(&key) {
             self.engine.reused += 1;
             return Ok(seen.clone());
@@ -188,19 +145,10 @@ fn nearly_all(part: f64) -> f64 {
 }
 
 impl Engine {
-    /// Takes the circuits over.
-    fn rewire(&mut self, circuits: &JobCircuits) -> Result<(), String> {
-        let topology = with_circuits(&self.scenario, circuits.current().clone());
-        self.topology = topology.map_err(|error| error.to_string())?;
-        let algorithm = AnyRouting::new(&self.topology, &self.routing);
-        self.algorithm = algorithm.map_err(|error| error.to_string())?;
-        Ok(())
-    }
-
     fn plan(&self, sender: &Sender<'_>) -> Result<JobPlan, String> {
         let &(traffic, nodes, rate) = sender;
         let ranks = nodes.len() as u32;
-        let distances = traffic.distances(nodes.len(), self.group);
+        let distances = traffic.distances(nodes.len(), self.machine.allotment.group());
         let (pattern, rate) = if distances.is_empty() {
             (Pattern::UniformRandom, rate)
         } else {
@@ -240,8 +188,8 @@ impl Engine {
         };
         let mut go_on = |_: &Progress| ControlFlow::Continue(());
         let outcome = run_any(
-            &self.topology,
-            &self.algorithm,
+            &self.machine.topology,
+            &self.machine.algorithm,
             &self.config,
             &plans,
             &measurement,
@@ -266,23 +214,12 @@ impl Engine {
 impl FallibleNetwork for PacketNetwork {
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String> {
         let communication = self.jobs[job as usize];
-        let group = self.allotment.group();
-        let nodes = self.allotment.allocate(job, allocation)?;
         let traffic = communication
-            .traffic_on(nodes.len())
+            .traffic_on(allocation.nodes as usize)
             .map(|traffic| self.traffics[traffic]);
-        let mut delay = 0.0;
-        if let Some((circuits, footprints)) = &mut self.circuits {
-            let groups = footprints.groups_of(nodes);
-            if groups.len() > 1 {
-                let sent: Option<Sent> =
-                    traffic.map(|traffic| footprints.sent(traffic, nodes, group));
-                (_, delay) = circuits.set(job, &groups, sent.as_ref())?;
-                self.engine.rewire(circuits)?;
-            }
-        }
+        let delay = self.engine.machine.begin(job, allocation, traffic)?;
         if let Some(traffic) = traffic {
-            let nodes = self.allotment.of(job).to_vec();
+            let nodes = self.engine.machine.nodes_of(job).to_vec();
             let share = communication.share;
             let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
             let latency_ps = match self.stretch {
@@ -306,11 +243,8 @@ impl FallibleNetwork for PacketNetwork {
     }
 
     fn end(&mut self, job: u32) -> Result<(), String> {
-        if let Some((circuits, _)) = &mut self.circuits {
-            circuits.release(job);
-        }
         self.touched |= self.talkers.remove(&job).is_some();
-        self.allotment.leave(job)
+        self.engine.machine.end(job)
     }
 
     fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
@@ -318,7 +252,7 @@ impl FallibleNetwork for PacketNetwork {
             return Ok(());
         }
         let talking: Vec<(u32, CommunicatingJob, Vec<NodeId>)> = (self.talkers.iter())
-            .map(|(&job, &talker)| (job, talker, self.allotment.of(job).to_vec()))
+            .map(|(&job, &talker)| (job, talker, self.engine.machine.nodes_of(job).to_vec()))
             .collect();
         let senders: Vec<Sender<'_>> = (talking.iter())
             .map(|(_, talker, nodes)| {
@@ -343,12 +277,7 @@ impl FallibleNetwork for PacketNetwork {
         Ok(())
     }
     fn report(&self) -> Value {
-        let mut reported = json!({
-            "windows": {"simulated": self.engine.windows, "reused": self.engine.reused},
-        });
-        if let Some((circuits, _)) = &self.circuits {
-            reported["circuits"] = circuits.report();
-        }
-        reported
+        let engine = &self.engine;
+        engine.machine.report(engine.windows, engine.reused)
     }
 }

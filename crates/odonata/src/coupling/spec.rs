@@ -1,5 +1,6 @@
 //! What is said of the network of a schedule, and of what jobs do on it.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -41,6 +42,10 @@ pub struct ApplicationsSpec {
     /// Whether they are the log themselves, each one of its jobs.
     #[serde(default)]
     pub queue: bool,
+    /// Iterations that a job goes through at most in a window, if it lasts longer than the level's
+    /// shortest; `None`: 8.
+    #[serde(default)]
+    pub window_iterations: Option<NonZeroU32>,
     /// File that keeps windows, so that a schedule that was interrupted goes on from there.
     #[serde(default)]
     pub keep: Option<PathBuf>,

@@ -208,6 +208,9 @@ table! {
         /// With circuits for jobs: how long a job stands still at its start while circuits are set, if
         /// any circuit changes.
         switch_delay_ps: u64 = 100_000_000_000 => Notes { command_line: CommandLine::value("TIME"), ..Notes::NONE },
+        /// With applications: iterations that a job goes through at most in a window. Where an
+        /// iteration of another takes longer, a part of it is simulated. Default: 8.
+        window_iterations: Option<u32> = None => count("N"),
     }
 }
 

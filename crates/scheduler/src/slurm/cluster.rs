@@ -358,6 +358,17 @@ impl Parameters {
     }
 }
 
+/// How a job's nodes are taken of leaf switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filling {
+    /// `topology/tree`: leaf by leaf below the lowest switch that has enough nodes, the tightest
+    /// first.
+    Tightest,
+    /// `TopologyParam=dragonfly`: all of one leaf, the one with the most usable nodes, or else one
+    /// of each leaf in turn.
+    InTurn,
+}
+
 /// A cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
@@ -368,6 +379,8 @@ pub struct Cluster {
     /// Switches of the tree by which nodes are chosen, in Slurm's order; none: by runs of
     /// successive nodes.
     pub switches: Vec<Switch>,
+    /// How leaf switches are filled, where there are switches.
+    pub filling: Filling,
     /// Qualities of service.
     pub qos: Vec<Qos>,
     /// Accounts and users; if empty, all of them have equal shares.
@@ -396,6 +409,7 @@ impl Cluster {
             nodes,
             partitions: vec![main],
             switches: Vec::new(),
+            filling: Filling::Tightest,
             qos: Vec::new(),
             associations: Vec::new(),
             unit: Unit::Core,

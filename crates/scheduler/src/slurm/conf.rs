@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 use super::cluster::{
-    Association, Cluster, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit, Weights,
+    Association, Cluster, Filling, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit,
+    Weights,
 };
 use super::listing::{Kind, Listing, Record, read_listing};
 use crate::log::{Memory, gres_list, hostlist, mebibytes};
@@ -210,11 +211,17 @@ impl Builder {
         }
         let switches = self.tree(&mut notes)?;
         let config = &self.config;
+        let topology = config.text("topologyparam").unwrap_or_default();
+        let is_dragonfly = topology.to_ascii_lowercase().contains("dragonfly");
         let (unit, memory) = unit(config)?;
         let cluster = Cluster {
             nodes: self.nodes,
             partitions,
             switches,
+            filling: match is_dragonfly {
+                true => Filling::InTurn,
+                false => Filling::Tightest,
+            },
             qos: self.qos,
             associations: self.associations,
             unit,
@@ -244,7 +251,7 @@ impl Builder {
         if plugin.ends_with("/none") || plugin.ends_with("/default") {
             return Ok(Vec::new());
         }
-        if !plugin.ends_with("/tree") || parameters.contains("dragonfly") {
+        if !plugin.ends_with("/tree") {
             notes.push("TopologyPlugin: nodes are chosen as without a topology".to_owned());
             return Ok(Vec::new());
         }

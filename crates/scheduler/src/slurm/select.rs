@@ -1,10 +1,11 @@
 //! Which nodes and cores a job gets, as `select/cons_tres` gives them: without
 //! topology, runs of successive nodes of equal weight, the best fitting first; with a tree, leaf
-//! switches below the lowest switch that is enough, the best fitting first.
+//! switches below the lowest switch that is enough, the best fitting first; with a dragonfly, one
+//! leaf switch, or all leaf switches in turn (`_eval_nodes_dfly` of `topology/tree`).
 
 use std::ops::RangeInclusive;
 
-use super::cluster::{Cluster, Node, Switch, Unit};
+use super::cluster::{Cluster, Filling, Node, Switch, Unit};
 use super::nodes::NodeSet;
 use crate::log::{Gres, Memory};
 
@@ -330,6 +331,12 @@ impl<'a> Selection<'a> {
         if cluster.switches.is_empty() {
             selection.take_required()?;
             selection.take_of_runs()?;
+        } else if cluster.filling == Filling::InTurn {
+            keep_below_top_switch(cluster, ask, &mut selection.cpus_on)?;
+            let heaviest = keep_lightest(cluster, ask, &mut selection.cpus_on)?;
+            selection.take_required()?;
+            selection.take_lighter_than(heaviest);
+            selection.take_in_turn()?;
         } else {
             keep_lightest(cluster, ask, &mut selection.cpus_on);
             keep_below_one_switch(cluster, ask, &mut selection.cpus_on)?;
@@ -385,6 +392,66 @@ impl<'a> Selection<'a> {
                 if self.cpus_on[node] > 0 && !self.is_too_small(node) {
                     self.take(node);
                 }
+            }
+        }
+        Some(())
+    }
+
+    /// All nodes of less than a weight: those of that weight are needed as well.
+    fn take_lighter_than(&mut self, weight: u64) {
+        for (node, has) in self.cluster.nodes.iter().enumerate() {
+            if self.cpus_on[node] > 0 && has.weight < weight && self.left.more > 0 {
+                self.take(node);
+            }
+        }
+    }
+
+    /// Nodes of one leaf: the one that the job has nodes of, or the first of those with the most.
+    /// Where that is not enough, or the job has nodes of several, a node of each leaf in turn.
+    fn take_in_turn(&mut self) -> Option<()> {
+        let leaves = self.cluster.switches.iter();
+        let leaves: Vec<&[u32]> = (leaves.filter(|switch| switch.level == 0))
+            .map(|leaf| &*leaf.nodes)
+            .collect();
+        let free = |leaf: &[u32]| {
+            let nodes = leaf.iter().map(|&node| node as usize);
+            let usable: Vec<usize> = nodes.filter(|&node| self.cpus_on[node] > 0).collect();
+            usable
+        };
+        let has = |leaf: &&&[u32]| {
+            let is_taken = |node: &u32| self.parts.iter().any(|&(part, _)| part == *node as usize);
+            leaf.iter().any(is_taken)
+        };
+        let held: Vec<&&[u32]> = leaves.iter().filter(has).collect();
+        let single = match held[..] {
+            // `max_by_key` takes the last of equal ones.
+            [] => leaves.iter().rev().max_by_key(|leaf| free(leaf).len()),
+            [leaf] => Some(leaf),
+            _ => None,
+        };
+        let single = single.map(|leaf| free(leaf)).filter(|nodes| {
+            let cpus = nodes.iter().map(|&node| i64::from(self.cpus_on[node]));
+            nodes.len() as i64 >= self.left.nodes && cpus.sum::<i64>() >= self.left.cpus
+        });
+        for node in single.into_iter().flatten() {
+            if self.left.enough() || self.left.more <= 0 {
+                break;
+            }
+            self.take(node);
+        }
+        while !self.left.enough() {
+            let before = self.parts.len();
+            for leaf in &leaves {
+                if self.left.enough() || self.left.more <= 0 {
+                    break;
+                }
+                let mut nodes = leaf.iter().map(|&node| node as usize);
+                if let Some(node) = nodes.find(|&node| self.cpus_on[node] > 0) {
+                    self.take(node);
+                }
+            }
+            if self.parts.len() == before {
+                return None;
             }
         }
         Some(())
@@ -473,8 +540,8 @@ fn enough(ask: &Ask, cpus_on: &[u32], nodes: impl Iterator<Item = usize>) -> boo
 }
 
 /// Leaves only nodes of the least weights that are enough together, and those that the job must
-/// have.
-fn keep_lightest(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) {
+/// have; the greatest of these weights, if any are enough.
+fn keep_lightest(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) -> Option<u64> {
     let usable = cpus_on.iter().zip(&cluster.nodes);
     let mut weights: Vec<u64> = usable
         .filter(|(cpus, _)| **cpus > 0)
@@ -490,15 +557,14 @@ fn keep_lightest(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) {
             .map(|(number, _)| number)
     };
     let most = weights
-        .iter()
-        .find(|&&most| enough(ask, cpus_on, kept(most)));
-    if let Some(&most) = most {
-        for (number, node) in cluster.nodes.iter().enumerate() {
-            if node.weight > most && !required(number) {
-                cpus_on[number] = 0;
-            }
+        .into_iter()
+        .find(|&most| enough(ask, cpus_on, kept(most)))?;
+    for (number, node) in cluster.nodes.iter().enumerate() {
+        if node.weight > most && !required(number) {
+            cpus_on[number] = 0;
         }
     }
+    Some(most)
 }
 
 fn of(switch: &Switch) -> impl Iterator<Item = usize> + '_ {
@@ -518,6 +584,33 @@ fn keep_below_one_switch(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) -> O
         .filter(has_required)
         .min_by_key(|switch| (switch.level, free(switch)))?;
     let below = set(switch);
+    for (node, cpus) in cpus_on.iter_mut().enumerate() {
+        if !below.contains(node) {
+            *cpus = 0;
+        }
+    }
+    Some(())
+}
+
+/// Leaves only nodes below the first of the highest switches that have one that the job must have,
+/// or any; `None`: there is none, or not all that it must have are there.
+fn keep_below_top_switch(cluster: &Cluster, ask: &Ask, cpus_on: &mut [u32]) -> Option<()> {
+    let may_be_top = |switch: &&Switch| match &ask.required {
+        Some(required) => of(switch).any(|node| required.contains(node)),
+        None => of(switch).any(|node| cpus_on[node] > 0),
+    };
+    let highest = cluster.switches.iter().rev().filter(may_be_top);
+    let below = NodeSet::of(
+        cluster.nodes.len(),
+        of(highest.max_by_key(|top| top.level)?),
+    );
+    if ask
+        .required
+        .as_ref()
+        .is_some_and(|required| !below.covers(required))
+    {
+        return None;
+    }
     for (node, cpus) in cpus_on.iter_mut().enumerate() {
         if !below.contains(node) {
             *cpus = 0;

@@ -102,6 +102,47 @@ fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) {
     .unwrap()
 }
 
+/// By hand, from `_eval_nodes_dfly` of Slurm's eval_nodes_tree.c (as of August 2026).
+#[test]
+fn a_job_on_a_dragonfly_is_on_one_leaf_or_in_turn_on_all() {
+    let mut log = JobLog::default();
+    let expected: [&[u32]; 5] = [
+        // The first of the leaves with the most nodes.
+        &[0, 1, 2, 3, 4, 5],
+        &[8, 9, 10],
+        // No leaf has ten: two rounds over all, and a third as far as needed.
+        &[6, 7, 11, 12, 13, 16, 17, 18, 24, 25],
+        // Six are left on the last leaf, the most.
+        &[26, 27],
+        &[19, 20],
+    ];
+    for nodes in expected {
+        let count = nodes.len() as u32;
+        job(&mut log, 0, 100, 600, count, count);
+    }
+    for topology in [TREE, TOPOLOGY_CONF] {
+        let plugin = "topology/tree\nTopologyParam=TopoMaxSizeUnroll,Dragonfly";
+        let (cluster, notes) = with_tree(plugin, topology);
+        assert!(notes.is_empty(), "{notes:?}");
+        let schedule = simulated(&log, &cluster);
+        for (number, expected) in expected.iter().enumerate() {
+            assert_eq!(nodes(&schedule, number), *expected, "job {number}");
+        }
+    }
+    // All lighter nodes are taken before any of the weight that is needed as well.
+    let (mut cluster, _) = with_tree("topology/tree\nTopologyParam=dragonfly", TREE);
+    for node in [3, 20] {
+        cluster.nodes[node].weight = 0;
+    }
+    let schedule = simulated(&log, &cluster);
+    assert_eq!(nodes(&schedule, 0), [0, 3, 8, 16, 20, 24]);
+    // With nodes that it must have, it stays on their leaf.
+    let mut log = JobLog::default();
+    request(job(&mut log, 0, 100, 600, 3, 3)).required_nodes = Some("n17".into());
+    let (cluster, _) = with_tree("topology/tree\nTopologyParam=dragonfly", TREE);
+    assert_eq!(nodes(&simulated(&log, &cluster), 0), [16, 17, 18]);
+}
+
 /// Sizes of nine jobs and where Slurm 22.05.8 put them, one after the other, on an idle cluster
 /// of this tree (live/tests/real/test_queue_foretold.py, seed 1).
 #[test]
