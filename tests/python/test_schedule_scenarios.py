@@ -131,7 +131,7 @@ start = "noon"
         "with sizes in nodes, such as 576..65536:adaptive=40%,custom=60%",
         "schedule.network.injection": 'found "much"; allowed: a share such as 25%',
         "schedule.network.speed_ups": "unknown key; allowed here: level, mix, mpi_share, machine, "
-        "injection, placement, switch_delay",
+        "injection, placement, switch_delay, window_iterations",
         "schedule.maintenance[0].start": 'found "noon"; allowed: a date such as 2022-03-01T08:00 '
         '(UTC), or a duration after the first submission such as "12 h"',
         "schedule.maintenance[0].end": "missing; this key must be given: a text in quotes",
