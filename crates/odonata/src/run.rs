@@ -370,7 +370,7 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
             loopback_bandwidth: Bandwidth::new(nic.loopback_bandwidth_bytes_per_s).map_err(
                 |error| SpecError::new("network.nic.loopback_bandwidth", error.to_string()),
             )?,
-            congestion_control: spec::checked_congestion_control(&scenario.network, packet)?,
+            congestion_control: spec::checked_congestion_control(nic, router, packet)?,
         },
         decisions: scenario.network.routing.per,
         virtual_channels: scenario.network.routing.virtual_channels,

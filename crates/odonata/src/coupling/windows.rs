@@ -101,7 +101,7 @@ pub(super) struct Windows {
 }
 
 impl Windows {
-    /// Those of the programs of `spec`, and for each of its jobs its place among them: jobs that
+    /// What runs the programs of `spec`, and the place of each job's program among these: jobs that
     /// do the same have one program.
     pub(super) fn new(
         machine: &WiredMachine,

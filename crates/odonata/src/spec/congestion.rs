@@ -6,8 +6,8 @@ use odonata_run::OccupancyCount;
 pub use odonata_run::{CongestionControl, CongestionControlName};
 use serde_json::Value;
 
-use super::network::Network;
 use super::quantity::Quantity;
+use super::router::{Nic, Router};
 use super::table::{KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 use crate::error::SpecError;
 
@@ -72,14 +72,18 @@ fn first_lower(text: &str) -> String {
     text[..end].to_lowercase() + &text[end..]
 }
 
-/// The scheme of a network, if its parameters go together.
-pub(crate) fn checked(network: &Network, packet: u64) -> Result<CongestionControl, SpecError> {
-    let scheme = &network.nic.congestion_control;
+/// The scheme of interfaces, if its parameters go together and with those of the routers.
+pub(crate) fn checked(
+    nic: &Nic,
+    router: &Router,
+    packet: u64,
+) -> Result<CongestionControl, SpecError> {
+    let scheme = &nic.congestion_control;
     let path = |key: &str| format!("network.nic.congestion_control.{key}");
     let size = |bytes: u64| Quantity::of("size").shortest(bytes);
-    let bounded = network.router.crossbar_bandwidth_bytes_per_s.is_some()
-        || network.router.crossbar_speedup.is_some();
-    let queues = bounded && network.router.occupancy != OccupancyCount::Requests;
+    let bounded =
+        router.crossbar_bandwidth_bytes_per_s.is_some() || router.crossbar_speedup.is_some();
+    let queues = bounded && router.occupancy != OccupancyCount::Requests;
     match scheme {
         CongestionControl::Ecn(keys) => {
             if keys.mark_from_bytes >= keys.mark_all_bytes {
@@ -87,10 +91,10 @@ pub(crate) fn checked(network: &Network, packet: u64) -> Result<CongestionContro
                 let found = size(keys.mark_from_bytes);
                 return Err(SpecError::value(path("mark_from"), found, allowed));
             }
-            refuse_unseen(queues, network, packet, "mark_from", keys.mark_from_bytes)?;
+            refuse_unseen(queues, router, packet, "mark_from", keys.mark_from_bytes)?;
         }
         CongestionControl::Slingshot(keys) => {
-            refuse_unseen(queues, network, packet, "hold_from", keys.hold_from_bytes)?;
+            refuse_unseen(queues, router, packet, "hold_from", keys.hold_from_bytes)?;
         }
         CongestionControl::Infiniband(_) if queues => {
             let allowed = "with a bounded crossbar only with network.router.occupancy = \
@@ -105,12 +109,12 @@ pub(crate) fn checked(network: &Network, packet: u64) -> Result<CongestionContro
 /// Refuses a threshold that no queue reaches, as only what is in an output buffer counts.
 fn refuse_unseen(
     applies: bool,
-    network: &Network,
+    router: &Router,
     packet: u64,
     key: &str,
     bytes: u64,
 ) -> Result<(), SpecError> {
-    let buffer = network.router.output_buffer_bytes;
+    let buffer = router.output_buffer_bytes;
     let buffer = buffer.unwrap_or(packet.saturating_mul(2));
     if !applies || bytes < buffer {
         return Ok(());
