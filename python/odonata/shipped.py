@@ -37,6 +37,9 @@ EXAMPLES: Mapping[str, Example] = {
         "odonata sweep {} --set job.0.traffic.load=0.1:0.9:0.2",
     ),
     "adversarial": Example("the traffic that minimal routing fears most", ("adversarial.toml",)),
+    "congestion-control": Example(
+        "an incast that interfaces hold back", ("congestion-control.toml",)
+    ),
     "failures": Example("links and a router are out of service", ("failures.toml",)),
     "incast": Example("many nodes send to one", ("incast.toml",)),
     "fat-tree": Example("a tapered fat tree", ("fat-tree.toml",)),
