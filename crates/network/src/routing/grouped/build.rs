@@ -224,7 +224,9 @@ fn global_links(
 
 fn compact_places(places: Vec<Place>, members: &[Vec<u32>]) -> Places {
     let size = members.first().map_or(0, Vec::len);
+    // A router out of service is in no group, but has a place.
     let regular = members.iter().all(|m| m.len() == size)
+        && size * members.len() == places.len()
         && members
             .iter()
             .flatten()

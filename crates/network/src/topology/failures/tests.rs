@@ -275,7 +275,7 @@ impl RoutingTask for Arrives<'_> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(600))]
+    #![proptest_config(ProptestConfig::with_cases(10_000))]
 
     #[test]
     fn all_that_is_left_is_reached_and_nothing_can_deadlock(
