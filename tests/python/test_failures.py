@@ -7,6 +7,7 @@ import pytest
 
 import odonata
 from odonata import Scenario, ScenarioError
+from odonata.network.exporting import export_network
 
 #: A dragonfly of 72 nodes, 36 routers, 9 groups, one link between every two groups.
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
@@ -185,3 +186,15 @@ def test_networks_with_circuits_are_refused() -> None:
     load = {"kind": "all-to-all", "message": "8 B"}
     with pytest.raises(ScenarioError, match="whose circuits optical switches set"):
         odonata.run(scenario(network, {"nodes": [0]}, nodes=2, motif=load))
+
+
+def test_a_network_with_lost_nodes_is_not_written(tmp_path: Path) -> None:
+    """No format of wirings has a node that is attached to nothing."""
+    load = {"kind": "all-to-all", "message": "8 B"}
+    out = tmp_path / "out.edges"
+    with pytest.raises(ScenarioError, match="node 10 is out of service"):
+        export_network(scenario(DRAGONFLY, {"routers": [5]}, nodes=2, motif=load), "edge-list", out)
+    assert not out.exists()
+    cut = scenario(DRAGONFLY, {"links": [{"groups": [2, 3]}]}, nodes=2, motif=load)
+    export_network(cut, "edge-list", out)
+    assert out.is_file()

@@ -50,6 +50,13 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
         }
     };
     let topology = build_topology(scenario)?;
+    if let Some(node) = topology.lost_nodes().next() {
+        let message = format!(
+            "node {node} is out of service, and no format of networks has such nodes: write the network \
+             without failed or cut-off nodes and routers"
+        );
+        return Err(SpecError::new("failures", message));
+    }
     if topology.has_one_way_links() {
         return Err(SpecError::value(
             "network.optical.circuits",

@@ -34,13 +34,14 @@ def main(arguments: list[str] | None = None) -> None:
         if ours:
             signal.signal(signal.SIGINT, interrupt)
 
+    dropped = sys.unraisablehook
     if ours:
         sys.unraisablehook = _interrupt_again
     try:
         run(arguments, begin, answer)
     finally:
         if ours:
-            sys.unraisablehook = sys.__unraisablehook__
+            sys.unraisablehook = dropped
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
