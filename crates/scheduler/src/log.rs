@@ -153,7 +153,11 @@ pub fn read_log_from(
         Format::Scontrol => listing::read_scontrol(lines, to, log_to)?,
         Format::SlurmJson => listing::read_json(lines, to, log_to)?,
     }
-    let (jobs, report) = sink.finish();
+    let (mut jobs, report) = sink.finish();
+    if format == Format::Cqsim {
+        // Written as they end, and numbered as they are submitted.
+        jobs.sort_by_key(|job| (job.submit, number::whole(&job.id).map(|(number, _)| number)));
+    }
     log.jobs = jobs;
     if log.epoch.is_none() {
         let first = log.jobs.first().map_or(i64::MAX, |job| job.submit.0);

@@ -354,6 +354,12 @@ fn tables_and_results_of_cqsim_are_read() {
         (job.submit, job.start, job.requested),
         (Seconds(1775), Some(Seconds(1782)), Some(Seconds(2400)))
     );
+    // Lines are in the order of ends, numbers in that of submissions.
+    let (log, _) = read_well(
+        "10;1;1;9.0;1.0;0.0;7.0;7.0;8.0\n9;1;1;9.0;2.0;0.0;7.0;7.0;9.0\n11;1;1;9.0;5.0;0.0;6.0;6.0;11.0\n",
+    );
+    let order: Vec<&str> = log.jobs.iter().map(|job| &*job.id).collect();
+    assert_eq!(order, ["11", "9", "10"]);
 }
 
 #[test]
