@@ -6,13 +6,12 @@ import html
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.live import Live
 from rich.markup import escape
@@ -26,9 +25,9 @@ from rich.progress import (
 from rich.progress import (
     Progress as Bar,
 )
-from rich.table import Table
 
 from odonata import display
+from odonata.report.points import points_tables
 from odonata.simulate import Progress
 from odonata.terminal import terminal
 
@@ -272,62 +271,9 @@ class LiveTable:
     def __rich__(self) -> Group:
         """The table of what is done, as much as fits, and the bar."""
         rows = [self._rows[number] for number in sorted(self._rows)]
-        room = max(self._console.height - 6, 3)
-        return Group(points_table(self._study, rows[-room:]), self._bar.get_renderable())
-
-
-def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Points of a study with their measures; of the first measure a bar stands for each value.
-
-    Args:
-        study: Whose points.
-        rows: Values by column.
-    """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    axes = [axis.column for axis in study.axis]
-    seeds = len({row["seed"] for row in rows}) > 1
-    measures = study.measure
-    for name in [*axes, *(["seed"] if seeds else [])]:
-        table.add_column(escape(name), style="bold")
-    for place, measure in enumerate(measures):
-        table.add_column(escape(measure.label), justify="right")
-        if place == 0:
-            table.add_column("", min_width=_BAR, no_wrap=True)
-    first = measures[0].column_name
-    known = [row[first] for row in rows if row[first] is not None]
-    largest = max([*known, 0.0])
-    for row in rows:
-        cells = [_cell(row[name]) for name in axes] + ([str(row["seed"])] if seeds else [])
-        for place, measure in enumerate(measures):
-            value = row[measure.column_name]
-            cells.append(_figure(value))
-            if place == 0:
-                share = value / largest if value is not None and largest > 0 else 0.0
-                cells.append(_bar_of(share))
-        table.add_row(*cells)
-    return table
-
-
-def _figure(value: float | None) -> str:
-    """Four digits; of large figures whole numbers, as powers of ten are hard to compare."""
-    if value is None:
-        return display.NO_VALUE
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-#: Letters of a bar.
-_BAR = 20
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
-
-
-def _bar_of(share: float) -> str:
-    eighths = round(share * 8 * _BAR)
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
-
-
-def _cell(value: Any) -> str:
-    text = f"{value:g}" if isinstance(value, float) else str(value)
-    return display.NO_VALUE if value is None else escape(text)
+        room = max(self._console.height - 8, 3)
+        first, *_ = points_tables(self._study, rows[-room:], self._console.width)
+        return Group(first, self._bar.get_renderable())
 
 
 # --- In Python ----------------------------------------------------------------------------

@@ -256,7 +256,7 @@ def test_another_seed_is_as_a_changed_key() -> None:
         ("network.p", "--set", ["KEY=VALUE"]),
         ("network.q=3", "network.q", ["unknown key"]),
         ("job.7.nodes=3", "job[7]", ["0 to 1"]),
-        ("job.left.nodes=3", "job.left", ["0 to 1"]),
+        ("job.middle.nodes=3", "job.middle", ["0 to 1, * or a name: left"]),
         ("network.p.x=3", "network.p", ["found 2", "no keys"]),
         ("network.p=four", "network.p", ['"four"', "whole number", "set by --set"]),
         ("job.0.motif={}", "job[0].motif.kind", ["nothing", "set by --set"]),

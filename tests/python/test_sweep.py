@@ -132,7 +132,7 @@ def test_equal_links_and_what_is_offered_to_them(tmp_path: Path) -> None:
     ring = {"network": {"family": "torus", "size": [4]}, "job": [job]}
     said: list[str] = []
     scenarios = [Scenario.from_dict(one) for one in (crossbar, ring)]
-    odonata.sweep(scenarios[0], {}, networks=scenarios[1:], jobs=1, notice=said.append)
+    odonata.sweep(scenarios[0], {}, networks=scenarios, jobs=1, notice=said.append)
     # By default all links of all families carry the same.
     assert said == []
     loads = {"job.0.traffic.load": [1.0, 1.5, 2.0]}
@@ -146,8 +146,8 @@ def test_equal_links_and_what_is_offered_to_them(tmp_path: Path) -> None:
 def test_networks_of_other_scenarios_are_tried(scenario: Path, tmp_path: Path) -> None:
     (tmp_path / "torus.toml").write_text(TORUS)
     said: list[str] = []
-    torus_too = [tmp_path / "torus.toml"]
-    found = odonata.sweep(scenario, {}, networks=torus_too, jobs=1, notice=said.append)
+    both = [scenario, tmp_path / "torus.toml"]
+    found = odonata.sweep(scenario, {}, networks=both, jobs=1, notice=said.append)
     assert said == [
         "Links of the networks differ in bandwidth (small: terminal 16.0 GB/s, local 5.00 GB/s, "
         "global 4.00 GB/s; torus: terminal 16.0 GB/s, dim1 and dim2 5.00 GB/s)."
@@ -157,6 +157,68 @@ def test_networks_of_other_scenarios_are_tried(scenario: Path, tmp_path: Path) -
     torus = Scenario.from_file(tmp_path / "torus.toml")
     (job,) = odonata.run(torus).summary_dict["jobs"]
     assert rows[1]["run_time_us"] == job["run_time_ps"] / 1e6
+
+
+def test_the_scenarios_own_network_takes_part_only_if_asked(scenario: Path, tmp_path: Path) -> None:
+    (tmp_path / "torus.toml").write_text(TORUS)
+    study = sweep_study(
+        scenario, {"network.router.delay": "70 ns"}, networks=[tmp_path / "torus.toml"]
+    )
+    ((label, changed),) = study.axis[0].settings()
+    assert label == "torus"
+    # A single value of the network is one of all that are tried.
+    assert changed["network"]["router"]["delay"] == "70 ns"
+
+
+def two_jobs(scenario: Path) -> None:
+    text = scenario.read_text().replace("nodes = 6", "nodes = 3")
+    scenario.write_text(text + text[text.index("[[job]]") :].replace('"shuffle"', '"sum, v1.5"'))
+
+
+def test_each_job_has_its_figures(scenario: Path) -> None:
+    two_jobs(scenario)
+    key = "job.sum, v1.5.motif.message"
+    found = odonata.sweep(scenario, {key: ["16 kB", "32 kB"]}, jobs=1)
+    names = ["run_time_us", "message_latency_mean_us", "message_latency_p99_us"]
+    of_jobs = [f"{job}_{name}" for job in ("shuffle", "sum_v1_5") for name in names]
+    assert [measure.column_name for measure in found.study.measure] == [*of_jobs, "busiest_link"]
+    for row in found.table.to_pylist():
+        both = {key: row["message"]}
+        for job in odonata.run(Scenario.from_file(scenario).with_set(both)).summary_dict["jobs"]:
+            column = "shuffle" if job["name"] == "shuffle" else "sum_v1_5"
+            assert row[f"{column}_run_time_us"] == job["run_time_ps"] / 1e6
+    # Frames have what is looked at; every figure has its picture, though the page shows fewer.
+    assert "fingerprint" not in found.to_pandas()
+    assert "fingerprint" in found.to_pandas(fingerprint=True)
+    assert len(found.study.figure) == 3
+    assert len(found.plot("shuffle_message_latency_p99_us").axes) == 1
+    # Names that a sweep changes are no names of figures.
+    renamed = sweep_study(scenario, {"job.0.name": ["a", "b"]})
+    assert renamed.measure[0].figure == "job.*.run_time_ps"
+
+
+@pytest.mark.parametrize("width", [60, 80, 200, None])
+def test_nothing_of_the_table_is_cut(
+    width: int | None, scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_jobs(scenario)
+    values = "network.routing=minimal,valiant"
+    placements = "job.shuffle.placement=contiguous,random-node"
+    done = call("sweep", "small.toml", "--set", values, "--set", placements, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    if width is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", str(width))
+    shown = call("show", "results/small-sweep", directory=tmp_path).stdout
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert "…" not in shown
+    heads = sum(line.lstrip().startswith("routing   placement") for line in lines)
+    assert sum("random-node" in line for line in lines) == 2 * heads
+    # A table per job, and one of the run; all in one where there is room.
+    assert heads == {60: 3, 80: 3, 200: 1, None: 1}[width]
+    assert lines.count("shuffle") == lines.count("sum, v1.5") == (heads > 1)
+    assert width is None or max(map(len, lines)) <= width
 
 
 def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) -> None:

@@ -158,8 +158,8 @@ def changes_option(text: str, *, metavar: str = "KEY=VALUE") -> Callable[[Comman
 def scenario_argument(command: Command) -> Command:
     """Adds the argument SCENARIO and the option ``--set``."""
     command = changes_option(
-        "Change a key of the scenario, e.g. network.routing=valiant or job.0.nodes=64. "
-        "May be given several times."
+        "Change a key of the scenario, e.g. network.routing=valiant, job.0.nodes=64 or "
+        "job.NAME.nodes=64. May be given several times."
     )(command)
     return click.argument("scenario", type=click.Path(path_type=Path))(command)
 

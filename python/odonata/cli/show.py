@@ -99,6 +99,7 @@ def _comparison(directory: Path, as_json: bool) -> None:
 
 def _study(directory: Path, as_json: bool) -> None:
     from odonata.cli.study import print_verdicts
+    from odonata.report.points import print_points
     from odonata.study.bases import STUDY_FILE
     from odonata.study.dataset import read_dataset
     from odonata.study.file import StudyFile
@@ -123,6 +124,7 @@ def _study(directory: Path, as_json: bool) -> None:
         return
     console = terminal()
     print_verdicts(console, chosen, verdicts)
+    print_points(console, chosen, table.to_pylist(), directory)
     console.print(f"{len(table)} points are done", highlight=False)
     console.print(f"Results: {directory} (dataset.parquet)", markup=False, soft_wrap=True)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -22,18 +21,12 @@ from odonata.cli.shared import (
 )
 from odonata.terminal import terminal
 
-if TYPE_CHECKING:
-    from odonata.study.file import StudyFile
-
-#: Rows of the table in the terminal; all are in the dataset.
-_ROWS = 100
-
 
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path))
 @changes_option(
     "Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
-    "to, step) or job.0.nodes=8:512:*2 (each twice the one before). A single value applies "
+    "to, step) or job.NAME.nodes=8:512:*2 (each twice the one before). A single value applies "
     "to all simulations. May be given several times: all combinations are simulated.",
     metavar="KEY=VALUES",
 )
@@ -43,7 +36,8 @@ _ROWS = 100
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="SCENARIO",
-    help="Also try the network of another scenario. May be given several times.",
+    help="Try the network of another scenario. May be given several times; the scenario's own is "
+    "tried as well if its file is given here, too.",
 )
 @click.option(
     "--measure",
@@ -51,8 +45,9 @@ _ROWS = 100
     multiple=True,
     metavar="FIGURE",
     help="What to keep of every run, such as job.*.run_time_ps:maximum (docs/studies.md). May be "
-    "given several times. Default: run time and latencies of the slowest job, and the load "
-    "of the busiest link; with a [schedule] waits, bounded slowdown and utilisation.",
+    "given several times. Default: run time and latencies of each job (of the slowest, where "
+    "there are more than 8), and the load of the busiest link; with a [schedule] waits, bounded "
+    "slowdown and utilisation.",
 )
 @click.option(
     "--seeds",
@@ -98,6 +93,7 @@ def sweep(
     console = progress_terminal()
     given = [("--set", one) for one in changes] + [("--network", str(one)) for one in networks]
     given += [("--measure", one) for one in measures]
+    given += [("--seeds", str(seeds))] if seeds > 1 else []
     command = shlex.join(["odonata", "sweep", str(scenario), *(w for pair in given for w in pair)])
     with LiveTable(console, study) as live:
         try:
@@ -117,7 +113,13 @@ def sweep(
     if as_json:
         print_json({"directory": str(directory), "points": rows})
     else:
-        _print(study, rows, directory)
+        from odonata.report.points import print_points
+
+        console = terminal()
+        console.print(study.title, style="bold", markup=False)
+        print_points(console, study, rows, directory)
+        where = f"Results: {directory} (study.md, dataset.parquet)"
+        console.print(where, markup=False, soft_wrap=True)
 
 
 def _values(changes: tuple[str, ...]) -> dict[str, Any]:
@@ -133,14 +135,3 @@ def _values(changes: tuple[str, ...]) -> dict[str, Any]:
         except ValueError as error:
             raise click.UsageError(f"--set {key}: {error}") from None
     return found
-
-
-def _print(study: StudyFile, rows: list[Mapping[str, Any]], directory: Path) -> None:
-    from odonata.progress import points_table
-
-    console = terminal()
-    console.print(study.title, style="bold", markup=False)
-    console.print(points_table(study, rows[:_ROWS]))
-    if len(rows) > _ROWS:
-        console.print(f"… and {len(rows) - _ROWS:,} more points")
-    console.print(f"Results: {directory} (study.md, dataset.parquet)", markup=False, soft_wrap=True)

@@ -296,7 +296,8 @@ class Scenario(Table):
         Args:
             changes: Texts such as ``"network.p=4"`` or ``"job.0.motif.message=1 MB"``, their
                 values typed as in TOML (what is no TOML value is a text); or a mapping from such
-                keys to values. Jobs count from 0; ``job.*.nodes`` is that of every job.
+                keys to values. Jobs count from 0 (``job.0.nodes``), or go by name
+                (``job.NAME.nodes``); ``job.*.nodes`` is that of every job.
 
         Raises:
             ScenarioError: If a change names no key, or the changed scenario is not valid.
@@ -481,7 +482,8 @@ def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[
 
     Args:
         data: The scenario; changed in place.
-        key: Such as ``network.p``, ``job.0.nodes`` or, for every job, ``job.*.nodes``.
+        key: Such as ``network.p``, ``job.0.nodes``, by a job's name ``job.NAME.nodes`` or, for
+            every job, ``job.*.nodes``.
         value: Its value.
         file: Where the scenario comes from, for messages.
 
@@ -511,8 +513,16 @@ def _set_parts(
                 one = [*parts[:position], index, *parts[position + 1 :]]
                 found += _set_parts(here, one, position, value, file)
             return found
+        if not isinstance(part, int):
+            named, length = _named_entry(here, parts[position:])
+            if named is not None:
+                parts = [*parts[:position], named, *parts[position + length :]]
+                return _set_parts(here, parts, position, value, file)
         if not isinstance(part, int) or part >= len(here):
             allowed = f"an index from 0 to {len(here) - 1}, or *" if here else "no index"
+            called = [str(one["name"]) for one in here if _name_of(one) is not None]
+            if called:
+                allowed = allowed.replace(", or *", f", * or a name: {', '.join(called)}")
             message = f"found {part} for a list of {len(here)}; allowed: {allowed}"
             raise ScenarioError([Problem(path, message, str(part), allowed)], file)
         inner = here[part]
@@ -529,6 +539,26 @@ def _set_parts(
         raise ScenarioError([Problem(path, message, describe(inner))], file)
     here[part] = inner
     return _set_parts(inner, parts, position + 1, value, file)
+
+
+def _name_of(entry: Any) -> str | None:
+    """The name that an entry of a list has in the file."""
+    name = entry.get("name") if isinstance(entry, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
+def _named_entry(here: Sequence[Any], parts: Sequence[int | str]) -> tuple[int | None, int]:
+    """The first entry of a list whose name a key goes on with, and the parts that its name has.
+
+    Names may have dots; of several that fit the longest is meant. A key follows the name.
+    """
+    texts = [str(part) for part in parts]
+    for length in range(len(texts) - 1, 0, -1):
+        wanted = ".".join(texts[:length])
+        for index, entry in enumerate(here):
+            if _name_of(entry) == wanted:
+                return index, length
+    return None, 0
 
 
 def _blame_changes(error: ScenarioError, changed: Sequence[str]) -> ScenarioError:

@@ -148,6 +148,12 @@ class MeasureBase(StudyTable):
         return _parts(self.figure)[2] if self.figure is not None else str(self.column)
 
     @property
+    def job(self) -> str | None:
+        """The one job whose figure it is."""
+        scope, name, _ = _parts(self.figure or "")
+        return name if scope == "job" and name != "*" else None
+
+    @property
     def is_of_schedule(self) -> bool:
         """Whether it is a figure of a job log's schedule, not of a run."""
         return self.figure is not None and _parts(self.figure)[0] == "schedule"

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from odonata.load import Job
+
+#: Jobs of which each has its own figures by default.
+MOST_JOBS = 8
 #: Values of one key; more are likely to be a slip in the step.
 MOST_VALUES = 1_000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
@@ -54,9 +58,14 @@ class Swept:
     table: pa.Table
     directory: Path | None
 
-    def to_pandas(self) -> pd.DataFrame:
-        """The table as a pandas data frame."""
-        return self.table.to_pandas()
+    def to_pandas(self, *, fingerprint: bool = False) -> pd.DataFrame:
+        """The table as a pandas data frame.
+
+        Args:
+            fingerprint: Whether to include the column that identifies each point's scenario.
+        """
+        shown = self.table if fingerprint else self.table.drop_columns(["fingerprint"])
+        return shown.to_pandas()
 
     def plot(
         self, measure: str | None = None, path: str | os.PathLike[str] | None = None
@@ -73,19 +82,20 @@ class Swept:
         from odonata.plots import check_format, save
         from odonata.study.drawing import draw_figure
 
-        figures = {figure.y: figure for figure in self.study.figure}
+        drawable = self.study.with_figures(_figures(self.study, self.study.measure))
+        figures = {figure.y: figure for figure in drawable.figure}
         wanted = measure or next(iter(figures), "")
         if wanted not in figures:
             raise KeyError(f"no picture of {wanted!r}; there are {', '.join(figures) or 'none'}")
         if path is not None:
             check_format(Path(path))
-        drawn = draw_figure(self.study, self.table, figures[wanted])
+        drawn = draw_figure(drawable, self.table, figures[wanted])
         if path is not None:
             save(drawn, Path(path))
         return drawn
 
     def _repr_html_(self) -> str:
-        shown: str = self.to_pandas().drop(columns=["fingerprint"])._repr_html_()
+        shown: str = self.to_pandas()._repr_html_()
         return shown
 
     def __repr__(self) -> str:
@@ -110,12 +120,15 @@ def sweep(
 
     Args:
         scenario: The scenario, or its file.
-        changes: Values by key, such as ``{"network.routing": ["minimal", "par"]}``; a key of every
-            job is ``job.*.nodes``. A single value changes the scenario for all points.
-        networks: Other scenarios whose networks are tried as well.
+        changes: Values by key, such as ``{"network.routing": ["minimal", "par"]}``; keys of jobs
+            are ``job.0.nodes``, ``job.NAME.nodes`` or, of every job, ``job.*.nodes``. A single
+            value changes the scenario for all points.
+        networks: Scenarios whose networks are tried instead of the scenario's own, which is tried
+            if it is among them.
         measure: Figures of the summary to keep, such as ``job.*.run_time_ps``. Default: run times
-            and latencies of the slowest job, and the load of the busiest link; of a scenario with
-            ``[schedule]`` waits, bounded slowdown and utilisation.
+            and latencies of each job (of the slowest, where there are more than 8), and the load of
+            the busiest link; of a scenario with ``[schedule]`` waits, bounded slowdown and
+            utilisation.
         repetitions: Number of seeds with which every combination is simulated.
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for dataset, pictures and page. If the sweep has been there before, it
@@ -233,12 +246,15 @@ def sweep_study(
         for name, (key, values) in zip(_short_names(pieces), varied.items(), strict=True)
     ]
     if networks:
-        axes.insert(0, _networks(base, networks))
+        of_network = {key: v for key, v in fixed.items() if key.partition(".")[0] == _NETWORK}
+        axes.insert(0, _networks(networks, of_network))
     for key, values in varied.items():
         if len(values) > MOST_VALUES:
             message = f"found {len(values):,} values; allowed: at most {MOST_VALUES:,}"
             raise ScenarioError([Problem(key, message)], base.file)
-    measures = _measures(measure, [axis["name"] for axis in axes], base) or _usual(base)
+    renamed = any(key.endswith(".name") for key in varied)
+    wanted = _measures(measure, base) or _usual(base, each=not renamed)
+    measures = _told_apart(wanted, [axis["name"] for axis in axes])
     study = StudyFile.of_scenario(
         {
             "title": base.title or "Sweep",
@@ -248,7 +264,7 @@ def sweep_study(
         },
         base,
     )
-    return study.with_figures(_figures(study))
+    return study.with_figures(_figures(study, _firsts(study.measure)))
 
 
 def values_of(text: str) -> Any:
@@ -350,12 +366,13 @@ def _short_names(keys: Sequence[Sequence[str]], taken: Collection[str] = ()) -> 
 
 
 def _networks(
-    base: Scenario, others: Sequence[Scenario | str | os.PathLike[str]]
+    scenarios: Sequence[Scenario | str | os.PathLike[str]], changes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The axis of networks: that of the scenario and those of others."""
+    """The axis of networks: those of the scenarios, with keys changed in each."""
     settings: list[dict[str, Any]] = []
-    for place, other in enumerate([base, *others]):
+    for place, other in enumerate(scenarios):
         one = other if isinstance(other, Scenario) else Scenario.from_file(other)
+        one = one.with_set(changes) if changes else one
         data = one.to_dict()
         for file in named_files(one):
             # Paths are relative to another scenario there, and to the study later.
@@ -370,12 +387,11 @@ def _networks(
     return {"name": _NETWORK, "setting": settings}
 
 
-def _measures(texts: Sequence[str], axes: Collection[str], base: Scenario) -> list[dict[str, Any]]:
-    """Measures from ``FIGURE`` or ``FIGURE:REDUCTION``, each with a name of its own.
+def _measures(texts: Sequence[str], base: Scenario) -> list[dict[str, Any]]:
+    """Measures from ``FIGURE`` or ``FIGURE:REDUCTION``.
 
     Args:
         texts: Of the measures.
-        axes: Names that are in use.
         base: For errors.
 
     Raises:
@@ -386,6 +402,11 @@ def _measures(texts: Sequence[str], axes: Collection[str], base: Scenario) -> li
         if one in found[:place]:
             message = f'found "{texts[place]}" twice; allowed: each figure once'
             raise ScenarioError([Problem("measure", message)], base.file)
+    return found
+
+
+def _told_apart(found: list[dict[str, Any]], axes: Collection[str]) -> list[dict[str, Any]]:
+    """The measures, each with a name that no other and no axis has."""
     try:
         columns = [Measure(**one).column_name for one in found]
     except ScenarioError:
@@ -393,13 +414,13 @@ def _measures(texts: Sequence[str], axes: Collection[str], base: Scenario) -> li
     alike = [
         place
         for place, column in enumerate(columns)
-        if [*columns, *axes, *FIXED_COLUMNS].count(column) > 1
+        if [*columns, *axes, *FIXED_COLUMNS].count(column) > 1 and "figure" in found[place]
     ]
     keys = []
     for place in alike:
         scope, *name, quantity = found[place]["figure"].replace(".*", "").lower().split(".")
         reduced = [found[place]["reduce"]] if "reduce" in found[place] else []
-        stem = quantity.removesuffix("_ps")
+        stem = quantity.removesuffix("_ps").removesuffix("_bytes_per_s")
         keys.append(_pieces(".".join([scope, *name, *reduced, stem])))
     for place, column in zip(alike, _short_names(keys, {*axes, *columns}), strict=True):
         found[place]["name"] = column
@@ -419,8 +440,40 @@ def _measure(text: str) -> dict[str, Any]:
     return found
 
 
-def _usual(base: Scenario) -> list[dict[str, Any]]:
-    """What is measured where nothing is asked for."""
+def _figures_of(name: str, whose: str, jobs: Collection[Job]) -> list[dict[str, Any]]:
+    """Run time where all jobs end, latencies, and what traffic delivers.
+
+    Args:
+        name: The job's, or ``*`` for the largest of all.
+        whose: The same in words.
+        jobs: Which they are.
+    """
+    quantities = [
+        ("message_latency_mean_ps", "mean message latency"),
+        ("message_latency_p99_ps", "p99 of message latency"),
+    ]
+    if jobs and all(job.motif or (job.traffic and job.traffic.messages) for job in jobs):
+        quantities.insert(0, ("run_time_ps", "run time"))
+    reduced = {"reduce": "maximum"} if name == "*" else {}
+    found: list[dict[str, Any]] = [
+        {"figure": f"job.{name}.{quantity}", **reduced, "unit": "us", "about": f"{what}{whose}"}
+        for quantity, what in quantities
+    ]
+    if any(job.traffic for job in jobs):
+        summed = {"reduce": "sum"} if name == "*" else {}
+        about = "delivered, sum of the rates of all jobs" if name == "*" else f"delivered{whose}"
+        figure = f"job.{name}.accepted_bytes_per_s"
+        found.append({"figure": figure, **summed, "unit": "GB/s", "about": about})
+    return found
+
+
+def _usual(base: Scenario, *, each: bool) -> list[dict[str, Any]]:
+    """What is measured where nothing is asked for.
+
+    Args:
+        base: The scenario.
+        each: Whether its jobs keep their names.
+    """
     if base.schedule is not None:
         return [
             {"figure": "schedule.mean_wait_s", "unit": "min", "about": "mean wait"},
@@ -428,37 +481,13 @@ def _usual(base: Scenario) -> list[dict[str, Any]]:
             {"figure": "schedule.mean_bounded_slowdown", "about": "mean bounded slowdown"},
             {"figure": "schedule.utilisation", "about": "utilisation of the machine"},
         ]
-    several = len(base.job) > 1
-    slowest = " of the slowest job" if several else ""
+    busy = {name: job for name, job in zip(base.job_names(), base.job, strict=True) if not job.idle}
     found: list[dict[str, Any]] = []
-    busy = [job for job in base.job if not job.idle]
-    if busy and all(job.motif or (job.traffic and job.traffic.messages) for job in busy):
-        found.append(
-            {
-                "figure": "job.*.run_time_ps",
-                "reduce": "maximum",
-                "unit": "us",
-                "about": f"run time{slowest}",
-            }
-        )
-    for quantity, what in (("mean", "mean message latency"), ("p99", "p99 of message latency")):
-        found.append(
-            {
-                "figure": f"job.*.message_latency_{quantity}_ps",
-                "reduce": "maximum",
-                "unit": "us",
-                "about": f"{what}{slowest}",
-            }
-        )
-    if any(job.traffic for job in busy):
-        found.append(
-            {
-                "figure": "job.*.accepted_bytes_per_s",
-                "reduce": "sum",
-                "unit": "GB/s",
-                "about": "delivered, sum of the rates of all jobs",
-            }
-        )
+    if each and 1 < len(busy) <= MOST_JOBS and "*" not in busy:
+        for name, job in busy.items():
+            found += _figures_of(name, f" of {name}", [job])
+    else:
+        found += _figures_of("*", " of the slowest job" if len(base.job) > 1 else "", busy.values())
     found.append(
         {
             "name": "busiest_link",
@@ -471,8 +500,14 @@ def _usual(base: Scenario) -> list[dict[str, Any]]:
     return found
 
 
-def _figures(study: StudyFile) -> list[dict[str, Any]]:
-    """A picture of every measure: numbers along it, the rest as lines and panels."""
+def _firsts(measures: Sequence[Measure]) -> list[Measure]:
+    """The first measure of each job, and all that are no job's."""
+    jobs = [measure.job for measure in measures]
+    return [m for place, m in enumerate(measures) if m.job is None or m.job not in jobs[:place]]
+
+
+def _figures(study: StudyFile, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """A picture of each of the measures: numbers along it, the rest as lines and panels."""
     sizes = {axis.column: len(axis.settings()) for axis in study.axis}
     varied = [axis for axis in study.axis if sizes[axis.column] > 1]
     if not varied or len(varied) > 4:
@@ -489,7 +524,7 @@ def _figures(study: StudyFile) -> list[dict[str, Any]]:
     along = max(numeric or names, key=lambda name: sizes[name])
     others = sorted((name for name in names if name != along), key=lambda name: sizes[name])
     found = []
-    for measure in study.measure:
+    for measure in measures:
         figure: dict[str, Any] = {
             "name": measure.column_name.replace("_", "-"),
             "title": measure.what.capitalize(),
