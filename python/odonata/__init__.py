@@ -24,8 +24,18 @@ from odonata.errors import (
 from odonata.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from odonata.api import Topology, Verification, replay, saturation, topology, verify
-    from odonata.batch import generate_job_log, read_job_log, schedule
+    from odonata.api import (
+        Topology,
+        Verification,
+        describe_trace,
+        replay,
+        saturation,
+        topology,
+        verify,
+    )
+    from odonata.batch import generate_job_log, read_job_log, schedule, schedule_as_slurm
+    from odonata.machines.prediction import predict_collective
+    from odonata.mapping import compare_mappings, mapping_costs
     from odonata.network.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
     from odonata.report.html import write_report
     from odonata.results import Result
@@ -37,7 +47,8 @@ if TYPE_CHECKING:
     from odonata.study.comparing import Comparison, compare
     from odonata.study.interference import Interference, interference
     from odonata.study.saturation import Saturation
-    from odonata.study.sweeping import Swept, sweep
+    from odonata.study.sweeping import Swept, run_study, sweep
+    from odonata.tails import find_modes, fit_families, measure_tail, read_samples
     from odonata.units import Duration, Rate, Size
 
     __version__: str
@@ -66,16 +77,26 @@ __all__ = [
     "Verification",
     "__version__",
     "compare",
+    "compare_mappings",
+    "describe_trace",
     "example",
+    "find_modes",
     "first_scenario",
+    "fit_families",
     "generate_job_log",
     "interference",
+    "mapping_costs",
+    "measure_tail",
     "optimal_uplinks",
+    "predict_collective",
     "read_job_log",
+    "read_samples",
     "replay",
     "run",
+    "run_study",
     "saturation",
     "schedule",
+    "schedule_as_slurm",
     "steer_uplinks",
     "sweep",
     "topology",
@@ -101,16 +122,26 @@ _LAZY = {
     "Uplinks": "odonata.network.steering",
     "Verification": "odonata.api",
     "compare": "odonata.study.comparing",
+    "compare_mappings": "odonata.mapping",
+    "describe_trace": "odonata.api",
     "example": "odonata.shipped",
+    "find_modes": "odonata.tails",
     "first_scenario": "odonata.scenario.starting",
+    "fit_families": "odonata.tails",
     "generate_job_log": "odonata.batch",
     "interference": "odonata.study.interference",
+    "mapping_costs": "odonata.mapping",
+    "measure_tail": "odonata.tails",
     "optimal_uplinks": "odonata.network.steering",
+    "predict_collective": "odonata.machines.prediction",
     "read_job_log": "odonata.batch",
+    "read_samples": "odonata.tails",
     "replay": "odonata.api",
     "run": "odonata.simulate",
+    "run_study": "odonata.study.sweeping",
     "saturation": "odonata.api",
     "schedule": "odonata.batch",
+    "schedule_as_slurm": "odonata.batch",
     "steer_uplinks": "odonata.network.steering",
     "sweep": "odonata.study.sweeping",
     "topology": "odonata.api",

@@ -17,13 +17,14 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import _engine, names
+from odonata.errors import InternalError, TraceError
 from odonata.libraries import library
 from odonata.network.exporting import export_network, format_of
 from odonata.output import Claim, new_file, warn
 from odonata.progress import ProofBar, StudyBar, following
 from odonata.report.html.parts import facts, table
 from odonata.results import Result
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.simulate import Progress, ask_engine
 from odonata.simulate import run as run_scenario
 
@@ -33,13 +34,7 @@ if TYPE_CHECKING:
 
     from odonata.study.saturation import Saturation
 
-ScenarioLike = Scenario | str | os.PathLike[str]
-
 _KINDS = tuple(names.LINK_KIND)
-
-
-def _read(scenario: ScenarioLike) -> Scenario:
-    return scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
 
 
 # --- Verification -------------------------------------------------------------------------
@@ -97,7 +92,7 @@ def verify(
         KeyboardInterrupt: If it was interrupted.
     """
     with following(progress, ProofBar, "Proving") as reporting:
-        found = ask_engine(_engine.verify, _read(scenario), reporting, seconds=seconds)
+        found = ask_engine(_engine.verify, as_scenario(scenario), reporting, seconds=seconds)
     return Verification(**{key: found[key] for key in Verification.__dataclass_fields__})
 
 
@@ -136,7 +131,7 @@ def saturation(
     from odonata.study.execution import STORE_FILE
     from odonata.study.saturation import find_saturation, write
 
-    what = _read(scenario)
+    what = as_scenario(scenario)
     options: dict[str, Any] = {
         "highest": highest,
         "tolerance": tolerance,
@@ -160,7 +155,7 @@ def saturation(
 def replay(
     *traces: str | os.PathLike[str],
     network: ScenarioLike | None = None,
-    changes: Mapping[str, Any] | None = None,
+    set: Mapping[str, Any] | None = None,
     compute_scale: float | None = None,
     gap: str | None = None,
     ranks_per_node: int = 1,
@@ -177,7 +172,7 @@ def replay(
         *traces: Files of the formats in :data:`odonata.names.TRACE_FORMAT`.
         network: A scenario, or its file, whose jobs are replaced by the traces. Default: the
             smallest balanced dragonfly with enough nodes.
-        changes: Keys of the scenario and their values, such as ``{"network.routing": "par"}``.
+        set: Keys of the scenario and their values, such as ``{"network.routing": "par"}``.
         compute_scale: Factor for the time between calls; 0 replays the communication alone.
         gap: Time that replaces every time between two calls, e.g. ``"1 us"``.
         ranks_per_node: Ranks on each node.
@@ -201,7 +196,7 @@ def replay(
     ]
     scenario = replay_scenario(
         checked,
-        network=None if network is None else _read(network),
+        network=None if network is None else as_scenario(network),
         compute_scale=compute_scale,
         gap=gap,
         ranks_per_node=ranks_per_node,
@@ -209,9 +204,30 @@ def replay(
         start=start,
         end=end,
     )
-    if changes:
-        scenario = scenario.with_set(changes)
-    return run_scenario(scenario, threads=threads, progress=progress)
+    return run_scenario(scenario, set=set, threads=threads, progress=progress)
+
+
+def describe_trace(file: str | os.PathLike[str], *, records: int = 0) -> dict[str, Any]:
+    """What a trace of an application holds, read to its end.
+
+    Args:
+        file: Of a format in :data:`odonata.names.TRACE_FORMAT`.
+        records: How many of its first records to include, as texts.
+
+    Returns:
+        ``file``, ``format``, ``ranks``, ``records``, ``facts`` (what the format says besides),
+        ``kinds`` (records and bytes sent by kind) and ``samples`` (the first records).
+
+    Raises:
+        TraceError: If it is damaged or of no known format.
+        InternalError: If the engine has a defect.
+    """
+    try:
+        return _engine.trace_summary(os.fspath(file), records)
+    except _engine.SpecError as error:
+        raise TraceError(error.args[1]) from None
+    except _engine.InternalError as error:
+        raise InternalError(str(error)) from None
 
 
 # --- Topology -----------------------------------------------------------------------------
@@ -340,4 +356,4 @@ def topology(scenario: ScenarioLike) -> Topology:
     Raises:
         ScenarioError: If the scenario is wrong.
     """
-    return Topology(_read(scenario))
+    return Topology(as_scenario(scenario))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from odonata import names
 from odonata.errors import ScenarioError
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, ScenarioLike, as_scenario
 
 if TYPE_CHECKING:
     from odonata._engine import KnownRoutes
@@ -25,7 +25,7 @@ COMPARED: dict[str, Any] = {
 }
 
 
-def mapping_costs(scenario: Scenario) -> list[dict[str, Any]]:
+def mapping_costs(scenario: ScenarioLike) -> list[dict[str, Any]]:
     """What the mapping of each job costs, as `odonata mapping` prints it.
 
     The figures are of one iteration of a motif that has iterations, of all that the job does
@@ -44,7 +44,7 @@ def mapping_costs(scenario: Scenario) -> list[dict[str, Any]]:
     Raises:
         ScenarioError: If the jobs do not fit, or it cannot be found out what they send.
     """
-    return _costs(scenario, None)
+    return _costs(as_scenario(scenario), None)
 
 
 def _costs(scenario: Scenario, known: KnownRoutes | None) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def _costs(scenario: Scenario, known: KnownRoutes | None) -> list[dict[str, Any]
 
 
 def compare_mappings(
-    scenario: Scenario, compared: Sequence[str] = tuple(COMPARED)
+    scenario: ScenarioLike, compared: Sequence[str] = tuple(COMPARED)
 ) -> Iterator[tuple[str, list[dict[str, Any]] | None, str]]:
     """What other mappings of the same jobs on the same nodes would cost.
 
@@ -72,11 +72,12 @@ def compare_mappings(
     from odonata._engine import KnownRoutes
     from odonata.study.local import available_processors
 
+    what = as_scenario(scenario)
     known = KnownRoutes()
 
     def costs(name: str) -> list[dict[str, Any]]:
-        changes = {f"job.{place}.mapping": COMPARED[name] for place in range(len(scenario.job))}
-        return _costs(scenario.with_set(changes), known)
+        changes = {f"job.{place}.mapping": COMPARED[name] for place in range(len(what.job))}
+        return _costs(what.with_set(changes), known)
 
     # The engine works without Python's lock. Those that take longest come last, and begin first.
     with ThreadPoolExecutor(available_processors()) as pool:

@@ -131,20 +131,20 @@ class JobsBar(_OneBar):
 class PredictionsBar(_OneBar):
     """Shows which prediction is being made.
 
-    A context manager; within it, call it with how many are done and the name of the next.
+    A context manager; within it, call it with how many are done, of how many, and the name of the
+    next.
 
     Args:
         console: Where to draw; nothing is drawn if it is no terminal.
-        total: Predictions.
     """
 
-    def __init__(self, console: Console, total: int) -> None:
+    def __init__(self, console: Console) -> None:
         super().__init__(console, TextColumn("{task.fields[name]}"))
-        self._task = self._bar.add_task("Predicting", total=total, name="")
+        self._task = self._bar.add_task("Predicting", total=None, name="")
 
-    def __call__(self, done: int, name: str) -> None:
+    def __call__(self, done: int, total: int, name: str) -> None:
         """Takes over a report."""
-        self._bar.update(self._task, completed=done, name=escape(name))
+        self._bar.update(self._task, completed=done, total=total, name=escape(name))
 
 
 class SweepBar(Bar):

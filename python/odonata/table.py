@@ -252,10 +252,21 @@ class Table(metaclass=_Documented):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuses changes."""
-        message = f"{type(self).__name__} is frozen: with_set makes a changed copy of a scenario"
-        raise AttributeError(message)
+        raise AttributeError(self._frozen(name))
 
     __delattr__ = __setattr__  # type: ignore[assignment]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Refuses changes."""
+        raise TypeError(self._frozen(name))
+
+    def _frozen(self, name: str) -> str:
+        """Why nothing can be assigned to a key, and what to do."""
+        return (
+            f"{type(self).__name__} is frozen, so that {name} cannot be assigned; allowed: "
+            'scenario.with_set({"KEY": value}), a changed copy, with whole keys, such as '
+            "network.routing or job.0.nodes"
+        )
 
     def _values(self) -> Iterator[Any]:
         return (getattr(self, name) for name in type(self).keys)

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from odonata.study import run_study
+from odonata.study import run_program
 from odonata.study.execution import Store
 from odonata.study.study import STORE_FILE
 from odonata_studies.longtail import FINDINGS_FILE, MOMENTS_FILE, PAGE_FILE, LongTail
@@ -33,7 +33,7 @@ def main(arguments: list[str]) -> None:
     directory = Path(places[0]) if places else ROOT / "results" / "salimibeni2022"
     study = LongTail()
     if not as_is:
-        for line in run_study(study, directory, quick=quick):
+        for line in run_program(study, directory, quick=quick):
             print(line)
         keep(directory)
         return

@@ -17,14 +17,14 @@ sys.path.insert(0, str(ROOT / "docs"))
 
 from generators.validation_page import KEPT, validation_page  # noqa: E402
 
-from odonata.study import run_study  # noqa: E402
+from odonata.study import run_program  # noqa: E402
 from odonata_studies.validation import Validation  # noqa: E402
 
 
 def main() -> None:
     """Runs the study and keeps what it found."""
     with tempfile.TemporaryDirectory() as directory:
-        for line in run_study(Validation(), Path(directory)):
+        for line in run_program(Validation(), Path(directory)):
             print(line)
         for name, kept in KEPT.items():
             shutil.copyfile(Path(directory) / name, ROOT / kept)

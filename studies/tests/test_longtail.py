@@ -18,7 +18,7 @@ from command import call
 from odonata import write_report
 from odonata.scenario import Scenario
 from odonata.simulate import run
-from odonata.study import run_study
+from odonata.study import run_program
 from odonata.study.findings import UNJUDGED
 from odonata_studies.longtail import LongTail, families, machine, statistics
 from odonata_studies.longtail import plan as plans
@@ -400,7 +400,7 @@ def test_a_small_study_writes_everything_and_says_what_is_missing(
             super().points(quick)
             return chosen
 
-    lines = run_study(Part(extent), tmp_path / "out", jobs=2)
+    lines = run_program(Part(extent), tmp_path / "out", jobs=2)
     with (tmp_path / "out" / "findings.csv").open(encoding="utf-8") as opened:
         findings = list(csv.DictReader(opened))
     assert len(findings) == len(lines) - 1
@@ -429,7 +429,7 @@ def test_a_small_study_writes_everything_and_says_what_is_missing(
     # The same as a quick one: nothing is simulated again, and nothing judged.
     (tmp_path / "quick").mkdir()
     shutil.copy(tmp_path / "out" / "points.jsonl", tmp_path / "quick")
-    run_study(Part(extent), tmp_path / "quick", jobs=2, quick=True)
+    run_program(Part(extent), tmp_path / "quick", jobs=2, quick=True)
     with (tmp_path / "quick" / "findings.csv").open(encoding="utf-8") as opened:
         again = list(csv.DictReader(opened))
     assert [one["ours"] for one in again] == [one["ours"] for one in findings]

@@ -16,6 +16,7 @@ from PIL import Image
 
 import odonata
 from odonata import Scenario, ScenarioError
+from odonata.cli.commands import COMMANDS
 from odonata.progress import NotebookBar, following, share_of
 from odonata.simulate import Progress
 
@@ -39,6 +40,15 @@ def test_what_the_package_offers_is_listed() -> None:
     # Importing what implements a function does not take its place.
     for name in odonata.__all__:
         assert not isinstance(getattr(odonata, name), types.ModuleType), name
+
+
+def test_every_function_of_the_guides_table_is_there_and_every_command_in_it() -> None:
+    guide = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    table = guide[guide.index("| task |") : guide.index("[examples/tasks]")]
+    for name in re.findall(r"`odonata\.(\w+)", table):
+        assert name in odonata.__all__
+    for command in COMMANDS:
+        assert f"`odonata {command}" in table or f"`{command}`" in table, command
 
 
 def test_every_public_name_has_help() -> None:
@@ -92,7 +102,7 @@ def test_a_replay_is_that_of_the_command(tmp_path: Path) -> None:
     found = odonata.replay(trace, compute_scale=0)
     (job,) = found.summary_dict["jobs"]
     assert job["messages_delivered"] == 256
-    slower = odonata.replay(trace, changes={"network.links.terminal.bandwidth": "1 GB/s"})
+    slower = odonata.replay(trace, set={"network.links.terminal.bandwidth": "1 GB/s"})
     assert slower.summary_dict["jobs"][0]["run_time_ps"] > job["run_time_ps"]
 
 

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,8 +14,9 @@ from rich.console import Console
 
 import odonata
 from command import call
-from odonata import Scenario
+from odonata import Scenario, ScenarioError
 from odonata.progress import LiveTable
+from odonata.scenario.keys import full_key
 from odonata.study.sweeping import sweep_study, values_of
 
 SCENARIO = """
@@ -197,6 +199,34 @@ def test_each_job_has_its_figures(scenario: Path) -> None:
     assert renamed.measure[0].figure == "job.*.run_time_ps"
 
 
+def test_last_parts_of_keys_name_them(scenario: Path) -> None:
+    two_jobs(scenario)
+    what = Scenario.from_file(scenario)
+    assert full_key(what, "routing") == "network.routing"
+    assert full_key(what, "seed") == "seed"
+    assert full_key(what, "local_bandwidth") == "network.links.local.bandwidth"
+    # Every job has it, with a table of its own.
+    assert full_key(what, "placement") == "job.*.placement"
+    assert full_key(what, "motif_message") == "job.*.motif.message"
+    found = odonata.sweep(what.to_dict(), routing=["minimal", "valiant"], iterations=2, jobs=1)
+    assert found.table["routing"].to_pylist() == ["minimal", "valiant"]
+    by_key = odonata.run(scenario, set={"network.routing": "valiant", "job.*.motif.iterations": 2})
+    expected = by_key.summary_dict["jobs"][0]["run_time_ps"] / 1e6
+    assert found.table["shuffle_run_time_us"][1].as_py() == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("rooting", r"no key ends so; .*did you mean routing\?"),
+        ("bandwidth", "several keys end so; .*network.links.local.bandwidth"),
+    ],
+)
+def test_names_of_no_one_key_are_refused(name: str, message: str, scenario: Path) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        odonata.sweep(scenario, **{name: ["a", "b"]})
+
+
 @pytest.mark.parametrize("width", [60, 80, 200, None])
 def test_nothing_of_the_table_is_cut(
     width: int | None, scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -248,6 +278,11 @@ def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) 
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "study" / "dataset.parquet").read_bytes() == dataset
     assert call("show", "again", directory=tmp_path).returncode == 0
+    study = odonata.run_study(
+        tmp_path / "again" / "study.toml", only="routing == 'valiant'", jobs=1
+    )
+    (row,) = study.table.to_pylist()
+    assert row == pq.read_table(directory / "dataset.parquet").to_pylist()[1]
     assert call("report", "again", directory=tmp_path).returncode == 0
 
 

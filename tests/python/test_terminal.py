@@ -57,8 +57,8 @@ def test_tables_titles_texts_and_bars(colour: bool) -> None:
     console.print(Text(NAME, style="red"))
     with StudyBar(console, NAME) as bar:
         bar(0.5, 3)
-    with PredictionsBar(console, 3) as bar:
-        bar(1, NAME)
+    with PredictionsBar(console) as bar:
+        bar(1, 3, NAME)
     console.print("half", end="\r")
     printed = out.getvalue()
     # A line to be overwritten, and commands of rich's own: colours, the cursor, erasing.

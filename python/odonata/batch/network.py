@@ -17,7 +17,7 @@ from odonata.errors import JobLogError
 from odonata.numbers import finite
 
 if TYPE_CHECKING:
-    from odonata.scenario import Scenario
+    from odonata.scenario import Scenario, ScenarioLike
 
 #: Traffics of Feng et al. 2023, section 5.1.4, by sizes in nodes: what users of a
 #: reconfigurable dragonfly of groups of 288 nodes are assumed to choose. Jobs that fit
@@ -271,7 +271,7 @@ class SharedMachine(Network):
             default 8.
     """
 
-    machine: Scenario | str | os.PathLike[str] | None = None
+    machine: ScenarioLike | None = None
     injection: float | str = FlowNetwork.keys["injection"].default
     placement: str = "contiguous"
     switch_delay: str = str(FlowNetwork.keys["switch_delay"].default)
@@ -327,12 +327,12 @@ class SharedMachine(Network):
         Raises:
             JobLogError: If none is given.
         """
-        from odonata.scenario import Scenario
+        from odonata.scenario import as_scenario
 
         machine = self.machine
         if machine is None:
             raise JobLogError("network: names no machine; give a scenario file with a [network]")
-        return machine if isinstance(machine, Scenario) else Scenario.from_file(machine)
+        return as_scenario(machine)
 
     def groups(self) -> int | None:
         """Groups of the machine, where its family says so."""

@@ -62,7 +62,7 @@ def schedule_as_slurm(
     tau: str | int = TAU,
     interval: str | int = INTERVAL,
     name: str = "slurm",
-    progress: Callable[[int, int], object] | None = None,
+    progress: Callable[[int, int], object] | bool | None = None,
 ) -> SlurmSchedule:
     """Simulates when Slurm starts the jobs of a log.
 
@@ -84,7 +84,8 @@ def schedule_as_slurm(
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
         name: What to call it.
-        progress: Is called with the number of jobs that have ended and of all.
+        progress: Is called with the number of jobs that have ended and of all. ``True`` shows a
+            bar in the terminal or notebook.
 
     Raises:
         JobLogError: If a file cannot be read, or what it says makes no sense.
@@ -106,5 +107,9 @@ def schedule_as_slurm(
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
     }
-    raw = ask(log.engine.schedule_as_slurm, to_json(spec), progress)
+    from odonata.progress import JobsBar, following
+
+    title = "Scheduling"
+    with following(progress, lambda console: JobsBar(console, title), title) as reporting:
+        raw = ask(log.engine.schedule_as_slurm, to_json(spec), reporting)
     return SlurmSchedule(name, spec, raw)

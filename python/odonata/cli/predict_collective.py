@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +24,7 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
-    from odonata.machines.prediction import Case, Prediction, Predictor
+    from odonata.machines.prediction import Prediction
 
 
 @click.command("predict-collective")
@@ -109,74 +110,40 @@ def predict_collective(
     such objects for several. Without --algorithm each object names the fastest algorithm and lists
     all of them under "predictions", the fastest first.
     """
-    from odonata.machines.hosts import read_hosts
-    from odonata.machines.names import operation_of
-    from odonata.machines.prediction import Predictor, candidates
-
-    names_of_hosts = read_hosts(hosts)
-    scenario = read_scenario(machine, changes)
-    predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls)
-    operation = operation_of(collective)
-    counts = [_bytes(size) for size in sizes]
-    first = predictor.case(names_of_hosts, operation, "auto", counts[0], per_node)
-    names = algorithms or candidates(operation, first.ranks)
-    rows = [
-        [predictor.case(names_of_hosts, operation, name, size, per_node) for name in names]
-        for size in counts
-    ]
-    predicted = _predict(predictor, rows)
-    if algorithms:
-        found = [one for row in predicted for one in row]
-        if as_json:
-            content = [one.to_dict() for one in found]
-            print_json(content[0] if len(content) == 1 else content)
-            return
-        _show(predictor.name, found)
-        return
-    objects: list[dict[str, Any]] = []
-    for row in predicted:
-        ordered = sorted(row, key=lambda one: one.median_ns)
-        objects.append(
-            {
-                **ordered[0].to_dict(),
-                "fastest": ordered[0].algorithm,
-                "predictions": [one.to_dict() for one in ordered],
-            }
-        )
-        if not as_json:
-            _show(predictor.name, ordered)
-    if as_json:
-        print_json(objects[0] if len(objects) == 1 else objects)
-
-
-def _predict(predictor: Predictor, rows: list[list[Case]]) -> list[list[Prediction]]:
+    from odonata.machines.prediction import predict_collective as predict
     from odonata.progress import PredictionsBar
 
-    done = 0
-    found: list[list[Prediction]] = []
-    with PredictionsBar(progress_terminal(), sum(map(len, rows))) as bar:
+    scenario = read_scenario(machine, changes)
+    with PredictionsBar(progress_terminal()) as bar:
+        found = predict(
+            scenario,
+            hosts,
+            collective,
+            sizes,
+            algorithm=algorithms,
+            per_node=per_node,
+            engine=engine,
+            background=background,
+            calls=calls,
+            progress=bar,
+        )
+    name = (scenario.machine.name if scenario.machine else "") or "the machine"
+    rows = [found] if algorithms else [[*row] for _, row in groupby(found, lambda one: one.bytes)]
+    if not as_json:
         for row in rows:
-            found.append([])
-            for case in row:
-                bar(done, f"{case.algorithm}, {case.size:,} B")
-                found[-1].append(predictor.predict(case))
-                done += 1
-    return found
-
-
-def _bytes(text: str) -> int:
-    """A size: bytes, or a quantity with unit."""
-    from odonata.errors import MachineError
-    from odonata.units import Size, UnitError
-
-    if text.strip().isdecimal():
-        return int(text)
-    try:
-        return int(Size(text))
-    except UnitError:
-        raise MachineError(
-            f'--bytes: found "{text}"; allowed: a number of bytes, or a size such as 8MiB'
-        ) from None
+            _show(name, row)
+        return
+    content = [one.to_dict() for one in found]
+    if not algorithms:
+        content = [
+            {
+                **row[0].to_dict(),
+                "fastest": row[0].algorithm,
+                "predictions": [one.to_dict() for one in row],
+            }
+            for row in rows
+        ]
+    print_json(content[0] if len(content) == 1 else content)
 
 
 def _show(machine: str, found: list[Prediction]) -> None:

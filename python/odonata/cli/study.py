@@ -230,14 +230,14 @@ def _run_program(
     name: str, make: Callable[[], Study], quick: bool, out: Path | None, jobs: int | None
 ) -> None:
     from odonata.progress import StudyBar
-    from odonata.study import run_study
+    from odonata.study import run_program
 
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
     chosen = make()
     progress = progress_terminal()
     with StudyBar(progress, chosen.title) as bar:
         try:
-            lines = run_study(
+            lines = run_program(
                 chosen,
                 directory,
                 quick=quick,

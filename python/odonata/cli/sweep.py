@@ -80,6 +80,7 @@ def sweep(
     the study file for the same simulations; after a kill, the same command continues.
     """
     from odonata.progress import LiveTable
+    from odonata.study.sweep import Sweep
     from odonata.study.sweeping import run_swept, sweep_study
 
     study = sweep_study(
@@ -98,7 +99,7 @@ def sweep(
     with LiveTable(console, study) as live:
         try:
             table = run_swept(
-                study,
+                Sweep(study),
                 directory,
                 command=command,
                 jobs=jobs,

@@ -16,7 +16,6 @@ from odonata.cli.shared import (
     new_table,
     print_json,
 )
-from odonata.errors import InternalError, TraceError
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -48,30 +47,15 @@ def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
 
     Reads every FILE to its end, so that damage anywhere is found.
     """
-    summaries = [_summary(file, records) for file in files]
+    from odonata import describe_trace
+
+    summaries = [describe_trace(file, records=records) for file in files]
     if as_json:
         print_json({"traces": summaries})
         return
     console = terminal()
     for summary in summaries:
         _print(console, summary)
-
-
-def _summary(file: Path, records: int) -> dict[str, Any]:
-    """What a trace holds.
-
-    Raises:
-        TraceError: If the file is of no known format or damaged.
-        InternalError: If the engine has a defect.
-    """
-    from odonata import _engine
-
-    try:
-        return _engine.trace_summary(str(file), records)
-    except _engine.SpecError as error:
-        raise TraceError(error.args[1]) from None
-    except _engine.InternalError as error:
-        raise InternalError(str(error)) from None
 
 
 def _print(console: Console, summary: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import copy
 import json
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from odonata.errors import (
 )
 from odonata.machines import background as others
 from odonata.machines.hostmodel import HostModel, by_size
-from odonata.machines.hosts import hosts_of, nodes_of
+from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.machine import Background
 from odonata.machines.names import (
     POWER_OF_TWO,
@@ -31,7 +31,8 @@ from odonata.machines.names import (
     measured_name,
     operation_of,
 )
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, ScenarioLike, as_scenario
+from odonata.units import Size, UnitError
 
 #: Messages of a call for each pair of ranks, of algorithms that have about this many.
 MESSAGES_PER_PAIR = {
@@ -386,6 +387,90 @@ class Predictor:
         except _engine.InternalError as error:
             raise InternalError(str(error)) from None
         return float(tables["jobs"]["end_ps"][0] - own["start_ps"]) / 1_000
+
+
+def predict_collective(
+    machine: ScenarioLike,
+    hosts: str | Sequence[str],
+    collective: str,
+    size: str | int | Sequence[str | int],
+    *,
+    algorithm: str | Sequence[str] = (),
+    per_node: int = 1,
+    engine: names.Engine | None = None,
+    background: str | os.PathLike[str] | None = None,
+    calls: int = 100,
+    set: Mapping[str, Any] | None = None,
+    progress: Callable[[int, int, str], object] | bool = False,
+) -> list[Prediction]:
+    """Predicts how long a collective takes on hosts of a real machine.
+
+    Args:
+        machine: Scenario with the machine's hosts, such as ``examples/machines/leonardo.toml``.
+        hosts: The allocation in rank order: names, a list such as ``n[0-3,7]``, or a file.
+        collective: Name of the operation, as MPI or a benchmark has it.
+        size: Of a rank's vector, all blocks together: bytes, or a text such as ``8MiB``; or
+            several.
+        algorithm: Name of an algorithm, ours or a benchmark's, ``auto`` for the rules of the
+            machine's library; or several. Default: all of the collective.
+        per_node: Ranks on each host.
+        engine: Instead of the machine's.
+        background: Lists of the hosts that real jobs had, to simulate calls beside such jobs.
+        calls: How many calls to simulate beside them.
+        set: Keys of the machine's scenario and their values.
+        progress: Whether to show how far it is, or a function that is called with the predictions
+            done, all, and the name of the next.
+
+    Returns:
+        Size after size in the order given: one per algorithm, in the order given; of all
+        algorithms, the fastest first.
+
+    Raises:
+        MachineError: If a host, size, collective or algorithm is none that is possible.
+        ScenarioError: If the machine cannot be simulated.
+    """
+    from odonata.progress import PredictionsBar, following
+
+    scenario = as_scenario(machine, set)
+    predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls)
+    listed = read_hosts(hosts) if isinstance(hosts, str) else list(hosts)
+    sizes = [size] if isinstance(size, (str, int)) else size
+    counts = [_bytes(one) for one in sizes]
+    operation = operation_of(collective)
+    first = predictor.case(listed, operation, "auto", counts[0], per_node)
+    wanted = [algorithm] if isinstance(algorithm, str) else list(algorithm)
+    rows = [
+        [
+            predictor.case(listed, operation, name, count, per_node)
+            for name in wanted or candidates(operation, first.ranks)
+        ]
+        for count in counts
+    ]
+    found: list[Prediction] = []
+    with following(progress, PredictionsBar, "Predicting") as report:
+        total = sum(map(len, rows))
+        for row in rows:
+            of_size: list[Prediction] = []
+            for case in row:
+                if report is not None:
+                    done = len(found) + len(of_size)
+                    report(done, total, f"{case.algorithm}, {case.size:,} B")
+                of_size.append(predictor.predict(case))
+            found += of_size if wanted else sorted(of_size, key=lambda one: one.median_ns)
+    return found
+
+
+def _bytes(given: str | int) -> int:
+    """A size: bytes, or a quantity with unit."""
+    text = str(given)
+    if text.strip().isdecimal():
+        return int(text)
+    try:
+        return int(Size(text))
+    except UnitError:
+        raise MachineError(
+            f'--bytes: found "{text}"; allowed: a number of bytes, or a size such as 8MiB'
+        ) from None
 
 
 def check(case: Case) -> None:

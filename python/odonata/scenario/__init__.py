@@ -14,8 +14,15 @@ from typing import TYPE_CHECKING
 from odonata.lazy import on_first_use
 
 if TYPE_CHECKING:
-    from odonata.scenario.scenario import Scenario, Simulation, set_key, typed_value
+    from odonata.scenario.scenario import (
+        Scenario,
+        ScenarioLike,
+        Simulation,
+        as_scenario,
+        set_key,
+        typed_value,
+    )
 
-__all__ = ["Scenario", "Simulation", "set_key", "typed_value"]
+__all__ = ["Scenario", "ScenarioLike", "Simulation", "as_scenario", "set_key", "typed_value"]
 
 __getattr__, __dir__ = on_first_use(__name__, dict.fromkeys(__all__, "odonata.scenario.scenario"))

@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from odonata import _engine
 from odonata._engine import read_toml
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from odonata.load import Job
     from odonata.machines.machine import Machine
     from odonata.network import Network
+
+#: What functions take as a scenario: one, its file, or nested dicts as a TOML reader gives them.
+ScenarioLike: TypeAlias = "Scenario | Mapping[str, Any] | str | os.PathLike[str]"
 
 #: The highest seed.
 MOST_SEED = 2**63 - 1
@@ -475,6 +478,23 @@ def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[P
 def _plain(job: Any) -> Mapping[str, Any]:
     """The keys of a job that are given."""
     return job.as_written() if isinstance(job, Table) else job
+
+
+def as_scenario(given: ScenarioLike, changes: Mapping[str, Any] | None = None) -> Scenario:
+    """The scenario that is given in one of the forms of ``ScenarioLike``.
+
+    Args:
+        given: The scenario, its file, or nested dicts.
+        changes: Keys and values, as of ``with_set``.
+
+    Raises:
+        ScenarioError: If it is none, or a change makes it none.
+    """
+    if isinstance(given, Mapping):
+        scenario = Scenario.from_dict(given)
+    else:
+        scenario = given if isinstance(given, Scenario) else Scenario.from_file(given)
+    return scenario.with_set(changes) if changes else scenario
 
 
 def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:

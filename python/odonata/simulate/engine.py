@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from odonata.errors import (
 from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.plug_ins.calls import resolved
 from odonata.results import Result
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.scenario.files import difference, essence, words
 from odonata.simulate.checkpoint import (
     Checkpoint,
@@ -52,8 +51,9 @@ class Progress:
 
 
 def run(
-    scenario: Scenario | str | os.PathLike[str],
+    scenario: ScenarioLike,
     *,
+    set: Mapping[str, Any] | None = None,
     threads: int | None = None,
     seed: int | None = None,
     progress: Callable[[Progress], object] | bool | None = None,
@@ -62,7 +62,8 @@ def run(
     """Simulates a scenario; Ctrl-C stops it.
 
     Args:
-        scenario: A scenario or the name of its file.
+        scenario: A scenario, the name of its file, or nested dicts.
+        set: Keys to change and their values, such as ``{"network.routing": "par"}``.
         threads: Threads that simulate, instead of the scenario's; results do not depend on it.
         seed: Seed to use instead of the scenario's.
         progress: Is called about five times a second, in the calling thread; what it raises
@@ -81,8 +82,7 @@ def run(
         CheckpointError: If there is a checkpoint, but the run cannot continue from it.
         OutputError: If the directory of the checkpoints holds something else.
     """
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario.from_file(scenario)
+    scenario = as_scenario(scenario, set)
     scenario.check_runnable()
     if seed is not None:
         scenario = scenario.with_set({"seed": seed})

@@ -3,15 +3,15 @@
 A study lists its [`Point`][odonata.study.execution.Point]s; ``run_points`` simulates them on all
 cores and keeps what each found, so that a study that was killed goes on where it was::
 
-    from odonata.study import run_study
+    from odonata.study import run_program
     from odonata_studies.validation import Validation
 
-    run_study(Validation(), Path("results/validation"), quick=True)
+    run_program(Validation(), Path("results/validation"), quick=True)
 """
 
 from __future__ import annotations
 
 from odonata.study.execution import Point, run_points
-from odonata.study.study import Study, run_study
+from odonata.study.study import Study, run_program
 
-__all__ = ["Point", "Study", "run_points", "run_study"]
+__all__ = ["Point", "Study", "run_points", "run_program"]

@@ -22,7 +22,7 @@ from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.results.stored import Maybe, check_below, read_keys, read_table, refusal
 from odonata.results.tables import with_units
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 
 #: The outcome in its directory.
@@ -161,7 +161,7 @@ class Interference:
 
 
 def interference(
-    scenario: Scenario | str | os.PathLike[str],
+    scenario: ScenarioLike,
     *,
     target: str | int | None = None,
     pairs: bool = True,
@@ -196,8 +196,7 @@ def interference(
             target's name, or cannot be run.
         OutputError: If the directory cannot be written.
     """
-    if not isinstance(scenario, Scenario):
-        scenario = Scenario.from_file(scenario)
+    scenario = as_scenario(scenario)
     plan = _Plan(scenario, _target(scenario, target), pairs, attribution)
     total = len(plan.runs)
     title = "Looking for interference"

@@ -35,7 +35,7 @@ class Study(Protocol):
         """
 
 
-def run_study(
+def run_program(
     study: Study,
     directory: Path,
     *,
@@ -64,11 +64,11 @@ def run_study(
         KeyboardInterrupt: If it was interrupted; run it again to go on.
     """
     with Claim(directory, goes_on=STORE_FILE) as claim:
-        lines = _run_study(study, claim, quick, jobs, progress, notice)
+        lines = _run_program(study, claim, quick, jobs, progress, notice)
     return [*lines, f"Results: {directory}"]
 
 
-def _run_study(
+def _run_program(
     study: Study,
     claim: Claim,
     quick: bool,

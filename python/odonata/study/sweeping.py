@@ -17,8 +17,9 @@ from odonata import _engine, display
 from odonata.errors import Problem, ScenarioError
 from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
-from odonata.scenario import Scenario, typed_value
+from odonata.scenario import Scenario, ScenarioLike, as_scenario, typed_value
 from odonata.scenario.files import named_files
+from odonata.scenario.keys import full_key
 from odonata.simulate import ask_engine
 from odonata.study.bases import FIXED_COLUMNS
 from odonata.study.execution import STORE_FILE
@@ -104,10 +105,10 @@ class Swept:
 
 
 def sweep(
-    scenario: Scenario | str | os.PathLike[str],
-    changes: Mapping[str, Any],
+    scenario: ScenarioLike,
+    set: Mapping[str, Any] | None = None,
     *,
-    networks: Sequence[Scenario | str | os.PathLike[str]] = (),
+    networks: Sequence[ScenarioLike] = (),
     measure: Sequence[str] = (),
     repetitions: int = 1,
     jobs: int | None = None,
@@ -115,12 +116,13 @@ def sweep(
     progress: Callable[[StudyProgress], object] | bool | None = None,
     seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None = None,
     notice: Callable[[str], object] = warn,
+    **named: Any,
 ) -> Swept:
     """Simulates a scenario with all combinations of some keys' values.
 
     Args:
-        scenario: The scenario, or its file.
-        changes: Values by key, such as ``{"network.routing": ["minimal", "par"]}``; keys of jobs
+        scenario: The scenario, its file, or nested dicts.
+        set: Values by key, such as ``{"network.routing": ["minimal", "par"]}``; keys of jobs
             are ``job.0.nodes``, ``job.NAME.nodes`` or, of every job, ``job.*.nodes``. A single
             value changes the scenario for all points.
         networks: Scenarios whose networks are tried instead of the scenario's own, which is tried
@@ -137,25 +139,75 @@ def sweep(
             terminal or notebook.
         seen: Called with every finished point and the values of its measures.
         notice: Called with what a person should know. Default: a warning.
+        **named: Values by the last part of a key, where that is enough to know it, such as
+            ``routing=["minimal", "par"]``; several parts are joined by ``_``.
 
     Raises:
         ScenarioError: If a key or value is wrong; the error names the combination.
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
     """
-    study = sweep_study(
-        scenario, changes, networks=networks, measure=measure, repetitions=repetitions
-    )
+    base = as_scenario(scenario)
+    changes = {**(set or {}), **{full_key(base, name): value for name, value in named.items()}}
+    study = sweep_study(base, changes, networks=networks, measure=measure, repetitions=repetitions)
+    return _swept(Sweep(study), None, out, jobs, progress, seen, notice)
+
+
+def run_study(
+    study: StudyFile | str | os.PathLike[str],
+    *,
+    quick: bool = False,
+    only: str | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[StudyProgress], object] | bool | None = None,
+    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None = None,
+    notice: Callable[[str], object] = warn,
+) -> Swept:
+    """Simulates what is missing of a study file.
+
+    Args:
+        study: The study, or its file.
+        quick: Whether a coarse version is enough.
+        only: A condition on axes and ``seed``: simulate the points of which it is true.
+        jobs: As of :func:`sweep`.
+        out: As of :func:`sweep`.
+        progress: As of :func:`sweep`.
+        seen: As of :func:`sweep`.
+        notice: As of :func:`sweep`.
+
+    Raises:
+        ScenarioError: If the study or one of its points is wrong.
+        OutputError: If the directory cannot be written.
+        KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
+    """
+    file = study if isinstance(study, StudyFile) else StudyFile.from_file(study)
+    return _swept(Sweep(file, quick=quick), only, out, jobs, progress, seen, notice)
+
+
+def _swept(
+    points: Sweep,
+    only: str | None,
+    out: str | os.PathLike[str] | None,
+    jobs: int | None,
+    progress: Callable[[StudyProgress], object] | bool | None,
+    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None,
+    notice: Callable[[str], object],
+) -> Swept:
+    """Runs what is missing of a study, with a directory of results or without."""
+    study = points.study
     with following(progress, lambda console: SweepBar(console, study.title), "Sweeping") as report:
         if out is not None:
             table = run_swept(
-                study, Path(out), jobs=jobs, progress=report, seen=seen, notice=notice
+                points, Path(out), only=only, jobs=jobs, progress=report, seen=seen, notice=notice
             )
             return Swept(study, table, Path(out))
         with tempfile.TemporaryDirectory() as directory:
+            _say_what_differs(points, notice)
             table = run_sweep(
-                _points(study, notice),
+                points,
                 Path(directory) / "sweep",
+                points=None if only is None else points.select(only),
                 executor=LocalExecutor(jobs),
                 progress=report,
                 seen=seen,
@@ -165,9 +217,10 @@ def sweep(
 
 
 def run_swept(
-    study: StudyFile,
+    points: Sweep,
     directory: Path,
     *,
+    only: str | None = None,
     command: str = "odonata study study.toml",
     jobs: int | None = None,
     progress: Callable[[StudyProgress], object] | None = None,
@@ -177,19 +230,21 @@ def run_swept(
     """Runs what is missing of a sweep in its directory; leaves dataset, pictures and page there.
 
     Args:
-        study: As :func:`sweep_study` makes it.
+        points: Of the sweep.
         directory: Of the results.
+        only: As of :func:`run_study`.
         command: That made them, for the page.
         jobs: As of :func:`sweep`.
         progress: As of :func:`sweep`.
         seen: As of :func:`sweep`.
         notice: As of :func:`sweep`.
     """
-    points = _points(study, notice)
+    _say_what_differs(points, notice)
     with Claim(directory, goes_on=STORE_FILE) as claim:
         table = run_sweep(
             points,
             directory,
+            points=None if only is None else points.select(only),
             executor=LocalExecutor(jobs),
             progress=progress,
             seen=seen,
@@ -198,14 +253,20 @@ def run_swept(
         )
         with claim.adding() as partial:
             write_page(
-                study, table, partial, command=command, total=len(points.points), notice=notice
+                points.study,
+                table,
+                partial,
+                command=command,
+                total=len(points.points),
+                quick=points.quick,
+                points=[point.axes for point in points.points],
+                notice=notice,
             )
     return table
 
 
-def _points(study: StudyFile, notice: Callable[[str], object]) -> Sweep:
-    """The points of a sweep, after what a person should know about them."""
-    points = Sweep(study)
+def _say_what_differs(points: Sweep, notice: Callable[[str], object]) -> None:
+    """Says what a person should know about the points of a sweep."""
     for sentence in dict.fromkeys(s for point in points.points for s in point.scenario.notices()):
         notice(sentence)
     networks = {
@@ -220,19 +281,18 @@ def _points(study: StudyFile, notice: Callable[[str], object]) -> Sweep:
     differ = display.different_links(described) if len(described) > 1 else None
     if differ is not None:
         notice(differ)
-    return points
 
 
 def sweep_study(
-    scenario: Scenario | str | os.PathLike[str],
+    scenario: ScenarioLike,
     changes: Mapping[str, Any],
     *,
-    networks: Sequence[Scenario | str | os.PathLike[str]] = (),
+    networks: Sequence[ScenarioLike] = (),
     measure: Sequence[str] = (),
     repetitions: int = 1,
 ) -> StudyFile:
     """The study that a sweep is; see :func:`sweep`."""
-    base = scenario if isinstance(scenario, Scenario) else Scenario.from_file(scenario)
+    base = as_scenario(scenario)
     fixed = {key: value for key, value in changes.items() if not _is_several(value)}
     if fixed:
         base = base.with_set(fixed)
@@ -365,14 +425,11 @@ def _short_names(keys: Sequence[Sequence[str]], taken: Collection[str] = ()) -> 
     return names
 
 
-def _networks(
-    scenarios: Sequence[Scenario | str | os.PathLike[str]], changes: Mapping[str, Any]
-) -> dict[str, Any]:
+def _networks(scenarios: Sequence[ScenarioLike], changes: Mapping[str, Any]) -> dict[str, Any]:
     """The axis of networks: those of the scenarios, with keys changed in each."""
     settings: list[dict[str, Any]] = []
     for place, other in enumerate(scenarios):
-        one = other if isinstance(other, Scenario) else Scenario.from_file(other)
-        one = one.with_set(changes) if changes else one
+        one = as_scenario(other, changes)
         data = one.to_dict()
         for file in named_files(one):
             # Paths are relative to another scenario there, and to the study later.
