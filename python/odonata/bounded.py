@@ -87,6 +87,20 @@ def read_bytes(path: _Path, error: Error | None = None) -> bytes:
         return content
 
 
+def first_bytes(path: _Path, most: int) -> bytes:
+    """The beginning of a file; nothing of one that cannot be read.
+
+    Args:
+        path: The file.
+        most: Bytes at most.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(most)
+    except OSError:
+        return b""
+
+
 def read_text(path: _Path, error: Error | None = None, *, errors: str = "strict") -> str:
     """A text file in UTF-8, without the mark that some editors put at its beginning.
 

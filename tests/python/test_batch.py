@@ -22,6 +22,7 @@ from odonata.batch import (
     recorded_schedule,
     save_schedules,
 )
+from odonata.batch.waits import BEHIND_OTHERS, TOO_FEW, reasons
 from odonata.cli.commands import explain
 from odonata.cli.commands import odonata as command
 from odonata.errors import ExitCode, JobLogError, OutputError
@@ -72,6 +73,45 @@ def test_easy_of_the_worked_example(log: Path) -> None:
     assert schedule.summary["makespan_s"] == 110
     # 60 + 80 + 36 + 32 + 200 node-seconds on 10 nodes for 110 s.
     assert schedule.summary["utilisation"] == pytest.approx(408 / 1100)
+
+
+def test_reasons_of_waits_are_what_was_free_at_submission(tmp_path: Path, log: Path) -> None:
+    # B finds 4 nodes free and asks for 8, C asks for 4 when D's 4 are behind it in the queue, and
+    # the last asks for 2 of none.
+    found = reasons(odonata.schedule(log, policy="fcfs"))
+    assert {(one.text, one.jobs, one.wait_s) for one in found} == {
+        # B waits 9 s, the others, whose nodes were free but behind B, 18, 18 and 17 s.
+        (TOO_FEW, 1, 9.0),
+        (BEHIND_OTHERS, 3, 53.0),
+    }
+    assert found[0].text == BEHIND_OTHERS
+    printed = CliRunner().invoke(
+        command,
+        ["schedule", str(log), "--no-plots", "--policy", "fcfs", "--out", str(tmp_path / "a")],
+    )
+    assert f"3 jobs: when submitted, {BEHIND_OTHERS} (53 s in all)" in printed.output
+    large = tmp_path / "large.swf"
+    large.write_text(swf((0, 11, 10, 10), (1, 1, 10, 10)))
+    (refused,) = reasons(odonata.schedule(large))
+    assert refused.text == "the job asks for 11 nodes, but the machine has 10"
+
+
+def test_sacct_without_a_header_gets_the_columns_to_type(tmp_path: Path) -> None:
+    dump = tmp_path / "dump.txt"
+    time = "2024-01-01T00:{}:00"
+    fields = ["7", "ann1", *(time.format(n) for n in ("00", "01", "05")), "1-00:00:00", "00:04:00"]
+    dump.write_text("|".join([*fields, "4", "COMPLETED", "n[1-4]"]) + "\n")
+    with pytest.raises(JobLogError) as caught:
+        odonata.read_job_log(dump)
+    columns = "JobID,Field2,Submit,Start,End,Timelimit,Elapsed,NNodes,State,NodeList"
+    assert f"--format sacct --columns {columns} (" in str(caught.value)
+    job = odonata.read_job_log(dump, format="sacct", columns=columns.split(",")).jobs.to_pylist()[0]
+    assert (job["run_s"], job["requested_s"], job["nodes"]) == (240, 86_400, 4)
+    other = tmp_path / "other.txt"
+    other.write_text("a|b|c|d\n")
+    with pytest.raises(JobLogError) as caught:
+        odonata.read_job_log(other)
+    assert "--columns" not in str(caught.value)
 
 
 def test_options_reach_the_engine(log: Path) -> None:

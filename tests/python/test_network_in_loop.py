@@ -145,6 +145,25 @@ def test_jobs_stretch_each_other_while_they_run_together(tmp_path: Path) -> None
     assert runs(odonata.schedule(log, network=network)) == [3500, 3500, 1700]
 
 
+def test_placements_are_compared_with_their_stretch(tmp_path: Path) -> None:
+    # The worked example above: contiguous jobs have a group each, and do not stretch each other.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 4), (0, 1000, 4), (0, 400, 4)], 16)
+    where = machine(tmp_path, groups=2, rate="500 MB/s")
+    arguments = ["schedule", str(log), "--network", "flow", "--machine", str(where)]
+    arguments += ["--mix", "halves", "--mpi-share", "50%", "--injection", "100%"]
+    arguments += ["--placement", "spread", "--no-plots", "--compare", "contiguous"]
+    result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "easy,network.placement=contiguous" in "".join(result.output.split())
+    (row,) = (line.split() for line in result.output.splitlines() if "over the log's" in line)
+    # 3500, 3500 and 1700 s instead of 1000, 1000 and 400 s.
+    assert row[-2] == "3.75"
+    assert float(row[-1]) < 3.75
+    alone = ["schedule", str(log), "--compare", "contiguous"]
+    result = CliRunner().invoke(main, alone)
+    assert "a placement with --network flow or packet" in " ".join(result.output.split())
+
+
 def test_what_cannot_be_shared_is_refused(tmp_path: Path) -> None:
     log = swf(tmp_path / "log.swf", [(0, 1000, 16)], 100)
     network = SharedLinks(mix=["halves"], communication_share=0.5, machine=machine(tmp_path))

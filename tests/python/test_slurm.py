@@ -83,6 +83,18 @@ def test_settings_replace_what_files_say(files: tuple[Path, Path]) -> None:
         schedule_as_slurm(files[0], [])
 
 
+def test_a_configuration_of_other_nodes_is_said_at_once(files: tuple[Path, Path]) -> None:
+    jobs, conf = files
+    said: list[str] = []
+    schedule_as_slurm(jobs, conf, notice=said.append)
+    assert said == []
+    # Its jobs ran on n0.
+    conf.write_text(CONF.replace("n[0-1]", "n1"))
+    schedule_as_slurm(jobs, conf, notice=said.append)
+    (sentence,) = said
+    assert "2 nodes; jobs of the log ran on 1, of which 1 are not there, such as n0" in sentence
+
+
 def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     jobs, conf = files
     out = tmp_path / "out"

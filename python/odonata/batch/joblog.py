@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from odonata import _engine
 from odonata.batch.engine import ask, to_json
+from odonata.batch.headerless import headerless_hint
 from odonata.bounded import read_parquet
 from odonata.columns import column_of, labelled, numbers_of
 from odonata.errors import JobLogError, OutputError, Problem
@@ -260,7 +261,13 @@ def read_job_log(
         "separator": separator,
     }
     spec = {"reading": reading, "machine_nodes": machine_nodes}
-    return JobLog(ask(_engine.JobLog.read, str(path), to_json(spec)))
+    try:
+        return JobLog(ask(_engine.JobLog.read, str(path), to_json(spec)))
+    except JobLogError as error:
+        hint = None if format or columns else headerless_hint(path)
+        if hint is None:
+            raise
+        raise JobLogError(f"{error}. {hint}") from None
 
 
 def queue_log(scenario: Scenario, machine_nodes: int) -> JobLog:

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from odonata import _engine
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
 from odonata.batch.options import INTERVAL, TAU, seconds
 from odonata.batch.schedules import Schedule
+from odonata.bounded import read_text
 from odonata.errors import JobLogError
+from odonata.output import warn
+
+#: Lines that name nodes, in slurm.conf and in `scontrol show nodes`.
+_NODES = re.compile(r"(?im)^\s*NodeName=(?!DEFAULT\b)(\S+)")
 
 
 class SlurmSchedule(Schedule):
@@ -63,6 +73,7 @@ def schedule_as_slurm(
     interval: str | int = INTERVAL,
     name: str = "slurm",
     progress: Callable[[int, int], object] | bool | None = None,
+    notice: Callable[[str], object] = warn,
 ) -> SlurmSchedule:
     """Simulates when Slurm starts the jobs of a log.
 
@@ -86,6 +97,8 @@ def schedule_as_slurm(
         name: What to call it.
         progress: Is called with the number of jobs that have ended and of all. ``True`` shows a
             bar in the terminal or notebook.
+        notice: Called at once if the log's nodes are not those of the configuration. Default: a
+            warning.
 
     Raises:
         JobLogError: If a file cannot be read, or what it says makes no sense.
@@ -97,6 +110,9 @@ def schedule_as_slurm(
         configuration = [configuration]
     if not configuration:
         raise JobLogError("configuration: names no file; allowed: slurm.conf, listings of Slurm")
+    differ = _different_nodes(log, [Path(path) for path in configuration])
+    if differ is not None:
+        notice(differ)
     spec: dict[str, Any] = {
         "files": [str(Path(path)) for path in configuration],
         "settings": list(settings),
@@ -113,3 +129,41 @@ def schedule_as_slurm(
     with following(progress, lambda console: JobsBar(console, title), title) as reporting:
         raw = ask(log.engine.schedule_as_slurm, to_json(spec), reporting)
     return SlurmSchedule(name, spec, raw)
+
+
+def _different_nodes(log: JobLog, files: Sequence[Path]) -> str | None:
+    """What to say where a log has other nodes than the lines ``NodeName=`` of the configuration.
+
+    Raises:
+        JobLogError: If a file cannot be read.
+    """
+    named: set[str] = set()
+    for file in files:
+        for found in _NODES.finditer(read_text(file, JobLogError, errors="replace")):
+            try:
+                named.update(_engine.expand_hostlist(found[1]))
+            except ValueError:
+                return None  # of which the engine speaks, with its line
+    if not named:
+        return None
+    lists = pc.unique(log.jobs["node_list"].combine_chunks().cast(pa.string())).to_pylist()
+    used: set[str] = set()
+    for one in filter(None, lists):
+        try:
+            used.update(_engine.expand_hostlist(one))
+        except ValueError:
+            continue
+    where = ", ".join(map(str, files))
+    if strangers := sorted(used - named):
+        return (
+            f"{where}: {len(named):,} nodes; jobs of the log ran on {len(used):,}, of which "
+            f"{len(strangers):,} are not there, such as {strangers[0]}: is it the configuration of "
+            "that machine, at that time?"
+        )
+    machine = log.meta["machine_nodes"]
+    if machine is not None and machine != len(named):
+        return f"{where}: {len(named):,} nodes; the log says that its machine has {machine:,}"
+    largest = int(pc.max(log.jobs["nodes"]).as_py() or 0) if log.unit == "nodes" else 0
+    if largest > len(named):
+        return f"{where}: {len(named):,} nodes; a job of the log had {largest:,}, and never starts"
+    return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata import names
 from odonata.cli.keys import KeyOption, given_options, key_options
 from odonata.cli.log import print_report
 from odonata.cli.schedule_options import READING, SCHEDULE
@@ -166,6 +167,7 @@ def _scenario(
     for option, value in given:
         if option is not _LEVEL:
             set_key(data, option.key, value, name)
+    _write_out_placements(data["schedule"])
     try:
         scenario = Scenario.from_dict(data, file=name)
         return scenario.with_set(changes) if changes else scenario
@@ -173,6 +175,27 @@ def _scenario(
         answer = with_lines(error, text, but=[option.key for option, _ in given])
         found = [_of_option(one, given, is_log=not name) for one in answer.problems]
         raise ScenarioError(found, name) from None
+
+
+def _write_out_placements(schedule: Any) -> None:
+    """Puts the schedule's own policy, with another placement, where a placement is compared."""
+    from odonata.batch.table import ScheduleTable, Which
+
+    if not isinstance(schedule, dict) or not isinstance(schedule.get("compare"), list):
+        return
+    own = Which(
+        schedule.get("policy", ScheduleTable.keys["policy"].default),
+        schedule.get("order", ScheduleTable.keys["order"].default),
+        "grap" in schedule,
+    )
+    for place, which in enumerate(schedule["compare"]):
+        if which not in names.PLACEMENT:
+            continue
+        network = schedule.get("network")
+        if not isinstance(network, dict) or network.get("level") not in ("flow", "packet"):
+            allowed = "a placement with --network flow or packet, as it changes nothing without"
+            raise click.UsageError(f"--compare: found {which}; allowed: {allowed}")
+        schedule["compare"][place] = f"{own.name},network.placement={which}"
 
 
 def _set_network(data: Mapping[str, Any], given: Sequence[tuple[KeyOption, Any]]) -> None:
@@ -236,6 +259,7 @@ def print_outcomes(
 ) -> None:
     """Prints what schedules came to, side by side, below what their log counts."""
     from odonata.batch.describe import span
+    from odonata.batch.schedules import Outcome
 
     if counted:
         console.print(counted, soft_wrap=True, markup=False)
@@ -264,12 +288,44 @@ def print_outcomes(
         row("groups over least groups, mean", lambda s: _number(s["fragmentation"]))
     if any("network" in each.summary for each in schedules):
         row("circuits set", _circuits)
+    stretches = [_stretch(each) for each in schedules]
+    if any(stretch is not None for stretch in stretches):
+        table.add_row("run time over the log's, mean", *map(_number, stretches))
     table.add_row(
         "CPU time",
         *(f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules),
     )
     console.print(table)
+    for each in schedules:
+        if not isinstance(each, Outcome):
+            _print_reasons(console, each)
     console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
+
+
+def _print_reasons(console: Console, schedule: Schedule) -> None:
+    """Prints why jobs waited, and why some never ran."""
+    from odonata.batch.describe import span
+    from odonata.batch.waits import reasons
+
+    found = reasons(schedule)
+    if found:
+        console.print(f"[bold]Why jobs waited[/], {escape(schedule.name)}:")
+    for one in found:
+        wait = f"when submitted, {one.text} ({span(one.wait_s)} in all)"
+        text = wait if one.wait_s else f"never started: {one.text}"
+        console.print(f"  {one.jobs:>9,} jobs: {escape(text)}", soft_wrap=True)
+
+
+def _stretch(schedule: Schedule | Outcome) -> float | None:
+    """How much longer jobs ran on a network than in the log, on average."""
+    from odonata.batch.schedules import Outcome
+
+    # The column is there with a network.
+    if isinstance(schedule, Outcome) or "communication_share" not in schedule.jobs.column_names:
+        return None
+    frame = schedule.jobs.select(["run_s", "log_run_s"]).to_pandas().dropna()
+    frame = frame[frame["log_run_s"] > 0]
+    return None if frame.empty else float((frame["run_s"] / frame["log_run_s"]).mean())
 
 
 def _circuits(summary: dict[str, Any]) -> str:

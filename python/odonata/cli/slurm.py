@@ -17,6 +17,7 @@ from odonata.cli.shared import (
     escape,
     json_option,
     new_table,
+    notices,
     out_option,
     print_json,
     progress_terminal,
@@ -97,6 +98,7 @@ def slurm(
                 settings=settings,
                 recorded_priorities=recorded_priorities,
                 seconds_per_test=test_time,
+                notice=notices(console),
                 **keys_given(MEASURING, how),
             )
         save_schedules(

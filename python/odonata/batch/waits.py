@@ -1,0 +1,70 @@
+"""Why jobs of a schedule waited."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from odonata.columns import numbers
+
+if TYPE_CHECKING:
+    from odonata.batch.schedules import Schedule
+
+#: Waited although enough nodes were free; none of which says that they were in one place.
+BEHIND_OTHERS = "enough were free, but kept for jobs ahead, or not where the job may run"
+TOO_FEW = "too few were free"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why some of the jobs waited or never ran.
+
+    Attributes:
+        text: The reason.
+        jobs: How many jobs.
+        wait_s: The sum of their waits; 0 of jobs that never ran.
+    """
+
+    text: str
+    jobs: int
+    wait_s: float
+
+
+def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
+    """Why jobs waited, as seen when each was submitted, the longest waits first.
+
+    Free is what jobs that run at that moment leave of the machine. Then come the commonest reasons
+    for which jobs were refused, which the scheduler gives.
+
+    Args:
+        schedule: With its table of jobs.
+        most: Reasons of refusals at most.
+    """
+    jobs = schedule.jobs
+    size, submit, start, end = (
+        numbers(jobs, name) for name in (schedule.unit, "submit_s", "start_s", "end_s")
+    )
+    ran = jobs["start_s"].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    refused = Counter(text for text in jobs["reason"].to_pylist() if text)
+    size, submit, start, end = size[ran], submit[ran], start[ran], end[ran]
+    waited = start > submit
+    used = _until(start, size, submit[waited]) - _until(end, size, submit[waited])
+    too_few = schedule.summary["machine"] - used < size[waited]
+    wait = (start - submit)[waited]
+    found = [
+        Reason(text, int(which.sum()), float(wait[which].sum()))
+        for text, which in ((TOO_FEW, too_few), (BEHIND_OTHERS, ~too_few))
+        if which.any()
+    ]
+    found.sort(key=lambda one: -one.wait_s)
+    return found + [Reason(text, count, 0.0) for text, count in refused.most_common(most)]
+
+
+def _until(when: np.ndarray, size: np.ndarray, moments: np.ndarray) -> np.ndarray:
+    """The sum of sizes whose time has come, at each of the moments."""
+    order = np.argsort(when, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(size[order])])
+    return sums[np.searchsorted(when[order], moments, side="right")]
