@@ -106,6 +106,44 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert (out / "jobs.parquet").exists()
 
 
+def test_grap_in_the_place_of_slurms_choice(tmp_path: Path) -> None:
+    """Jobs of 6 and 3 nodes on groups of four and eight, by hand from Feng et al., algorithm 1.
+
+    The first gets nodes of the only group that it fits; the second is in the group with the fewest
+    idle nodes that suffice.
+    """
+    jobs, conf, topology = (tmp_path / name for name in ("jobs.txt", "slurm.conf", "topology.conf"))
+    conf.write_text(
+        "TopologyPlugin=topology/tree\nPriorityType=priority/basic\n"
+        "NodeName=n[0-11] CPUs=1 RealMemory=100\n"
+        "PartitionName=main Nodes=ALL Default=YES\n"
+    )
+    topology.write_text(
+        "SwitchName=g0 Nodes=n[0-3]\nSwitchName=g1 Nodes=n[4-11]\nSwitchName=top Switches=g[0-1]\n"
+    )
+    jobs.write_text(
+        "".join(
+            job(number, number, cpus=nodes)
+            .replace("Nodes=1", f"Nodes={nodes}")
+            .replace("node=1", f"node={nodes}")
+            for number, nodes in ((1, 6), (2, 3))
+        )
+    )
+    files = [conf, topology]
+    rows = schedule_as_slurm(jobs, files, grap=0).jobs.to_pylist()
+    assert [row["node_list"] for row in rows] == ["n4,n5,n6,n7,n8,n9", "n0,n1,n2"]
+    with pytest.raises(JobLogError, match=r"no switches of level 2.*allowed: 0 \(2 switches\)"):
+        schedule_as_slurm(jobs, files, grap=2)
+    with pytest.raises(JobLogError, match="allowed for all jobs alike: adaptive"):
+        schedule_as_slurm(jobs, files, grap=0, grap_mode="custom")
+    command = ["slurm", str(jobs), "--conf", str(conf), "--conf", str(topology)]
+    out = tmp_path / "out"
+    done = CliRunner().invoke(odonata, [*command, "--grap", "0", "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(odonata, [*command, "--grap-mode", "minimal-balance"])
+    assert done.exit_code == 2 and "without --grap LEVEL" in done.output
+
+
 @pytest.mark.parametrize(
     "name",
     [

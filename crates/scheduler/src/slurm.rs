@@ -3,11 +3,13 @@
 //!
 //! Written after Slurm's documentation and the behaviour of its version 22.05. What is not
 //! here: preemption, advance reservations, licences, topologies but trees, heterogeneous jobs.
+//! What Slurm does not have: nodes chosen by GRAP.
 
 mod backfill;
 mod cluster;
 mod conf;
 mod features;
+mod grap;
 mod jobs;
 mod limits;
 mod listing;
@@ -18,8 +20,8 @@ mod select;
 mod simulate;
 
 pub use cluster::{
-    Association, Cluster, Filling, Node, Parameters, Partition, Priority, Qos, Switch, Tres, Unit,
-    Weights,
+    Association, Cluster, Filling, GrapGroups, Node, Parameters, Partition, Priority, Qos, Switch,
+    Tres, Unit, Weights,
 };
 pub use conf::{ConfError, read_cluster};
 pub use onset::Onset;

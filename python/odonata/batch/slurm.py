@@ -68,6 +68,8 @@ def schedule_as_slurm(
     recorded_priorities: bool = False,
     seconds_per_test: float = 0.0,
     completing_s: float = 0.02,
+    grap: int | None = None,
+    grap_mode: str = "adaptive",
     onset: Onset | None = None,
     tau: str | int = TAU,
     interval: str | int = INTERVAL,
@@ -91,6 +93,9 @@ def schedule_as_slurm(
             depth of ``sdiag``.
         completing_s: Seconds that a job holds its nodes beyond its run time (epilogue, messages);
             an emulated cluster without epilogue needs 0.01 s to 0.02 s.
+        grap: Choose nodes by GRAP (Feng et al. 2023), which Slurm does not have, in the place of
+            its own way; groups are the switches of this level, 0 for leaf switches.
+        grap_mode: How large jobs are spread over groups: ``adaptive`` or ``minimal-balance``.
         onset: The cluster in use from which to go on; by default it is idle before the first job.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
@@ -119,6 +124,7 @@ def schedule_as_slurm(
         "recorded_priorities": recorded_priorities,
         "seconds_per_test": float(seconds_per_test),
         "completing_s": float(completing_s),
+        "grap": None if grap is None else {"level": grap, "mode": grap_mode},
         "onset": None if onset is None else asdict(onset),
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
@@ -60,6 +61,20 @@ MEASURING = options_of("tau", "interval")
     metavar="SECONDS",
     help="Time that backfill takes to test one job: sdiag's mean cycle divided by its mean depth.",
 )
+@click.option(
+    "--grap",
+    type=click.IntRange(min=0),
+    metavar="LEVEL",
+    help="Choose nodes by GRAP (Feng et al. 2023) in the place of Slurm's own way: groups are the "
+    "switches of this level of topology.conf, 0 for leaf switches.",
+)
+@click.option(
+    "--grap-mode",
+    type=click.Choice(["adaptive", "minimal-balance"]),
+    default="adaptive",
+    show_default=True,
+    help="With --grap: how large jobs are spread over groups.",
+)
 @partial(key_options, options=MEASURING)
 @out_option("Directory for the results.  [default: results/LOG]")
 @json_option
@@ -71,6 +86,8 @@ def slurm(
     settings: tuple[str, ...],
     recorded_priorities: bool,
     test_time: float,
+    grap: int | None,
+    grap_mode: str,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -81,6 +98,9 @@ def slurm(
     LOG is a log that `odonata log describe` reads, best of all from sacct or scontrol. Prints the
     result beside what the log recorded. CPUs are counted, not nodes.
     """
+    context = click.get_current_context()
+    if grap is None and context.get_parameter_source("grap_mode") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--grap-mode changes nothing without --grap LEVEL")
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
     from odonata.output import claim
@@ -99,6 +119,8 @@ def slurm(
                 recorded_priorities=recorded_priorities,
                 seconds_per_test=test_time,
                 notice=notices(console),
+                grap=grap,
+                grap_mode=grap_mode,
                 **keys_given(MEASURING, how),
             )
         save_schedules(

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use odonata_declare::Listed;
+use odonata_placement::grap::{GrapMode, GrapModeName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
 use odonata_scheduler::log::{JobLog, Unit};
@@ -32,6 +34,9 @@ pub struct SlurmSpec {
     pub seconds_per_test: f64,
     /// Time that a job holds its nodes beyond its run time, seconds.
     pub completing_s: f64,
+    /// Choice of nodes by GRAP, in the place of Slurm's own.
+    #[serde(default)]
+    pub grap: Option<GrapSpec>,
     /// A cluster in use, from which the simulation goes on.
     #[serde(default)]
     pub onset: Option<OnsetSpec>,
@@ -39,6 +44,29 @@ pub struct SlurmSpec {
     pub tau_s: i64,
     /// Interval of the occupancy.
     pub interval_s: i64,
+}
+
+/// GRAP as the Python package says it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GrapSpec {
+    /// Level of the switches that are its groups; leaf switches have 0.
+    pub level: u32,
+    /// How large jobs are spread over groups: `adaptive` or `minimal-balance`.
+    pub mode: String,
+}
+
+impl GrapSpec {
+    fn mode(&self) -> Result<GrapMode, Error> {
+        match GrapModeName::by_name(&self.mode).map_err(refused)? {
+            GrapModeName::Adaptive => Ok(GrapMode::Adaptive),
+            GrapModeName::MinimalBalance => Ok(GrapMode::MinimalBalance),
+            GrapModeName::CustomBalance | GrapModeName::Custom => Err(refused(format!(
+                "grap: mode is \"{}\"; allowed for all jobs alike: adaptive, minimal-balance",
+                self.mode
+            ))),
+        }
+    }
 }
 
 /// [`Onset`] as the Python package says it.
@@ -84,6 +112,15 @@ impl SlurmSpec {
         }
         cluster.parameters.seconds_per_test = self.seconds_per_test;
         cluster.parameters.completing = self.completing_s;
+        if let Some(grap) = &self.grap {
+            if self.onset.is_some() {
+                let reason = "grap: jobs that run already were not placed by it";
+                return Err(refused(reason));
+            }
+            cluster
+                .choose_by_grap(grap.level, grap.mode()?)
+                .map_err(refused)?;
+        }
         let least = [("tau_s", self.tau_s, 1), ("interval_s", self.interval_s, 1)];
         for (key, found, least) in least {
             if !(least..=Seconds::LIMIT.0).contains(&found) {

@@ -1,13 +1,14 @@
 //! Slurm's backfill scheduler: jobs in order of priority, each with its earliest start by
 //! the time limits of running jobs; what starts later holds whole nodes until then.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, Filling};
 use super::nodes::NodeSet;
-use super::select::Ask;
+use super::select::{Ask, Held};
 use super::simulate::{Candidate, POLL, Simulation, whole_second};
 use crate::Seconds;
 use crate::batch::Started;
@@ -18,6 +19,43 @@ struct Piece {
     begin: i64,
     end: i64,
     free: NodeSet,
+    /// Nodes of groups that no job with a reservation owns, by GRAP.
+    unowned: NodeSet,
+}
+
+impl Piece {
+    /// Nodes for a job; a large one, by GRAP, shares no group with another.
+    fn nodes_for(&self, is_large: bool) -> Cow<'_, NodeSet> {
+        let mut nodes = Cow::Borrowed(&self.free);
+        if is_large {
+            nodes.to_mut().keep(&self.unowned);
+        }
+        nodes
+    }
+
+    fn serves(&self, place: &Place) -> bool {
+        self.free.covers(&place.nodes) && self.unowned.covers(&place.owned)
+    }
+}
+
+/// What a reservation holds.
+struct Place {
+    nodes: NodeSet,
+    /// Nodes of the groups that the job owns, by GRAP and if it is large.
+    owned: NodeSet,
+}
+
+impl Place {
+    fn of(cluster: &Cluster, held: &Held) -> Self {
+        let all = cluster.nodes.len();
+        Self {
+            nodes: held.nodes(all),
+            owned: match &cluster.filling {
+                Filling::Grap(grap) => grap.nodes_of(&held.owned, all),
+                Filling::Tightest | Filling::InTurn => NodeSet::none(all),
+            },
+        }
+    }
 }
 
 /// A pass of the backfill scheduler; it may pause.
@@ -60,6 +98,7 @@ impl Cycle {
                 begin: round_down(now, resolution),
                 end: window_end,
                 free: NodeSet::all(simulation.cluster.nodes.len()),
+                unowned: NodeSet::all(simulation.cluster.nodes.len()),
             }],
             started_at: now,
             window_end,
@@ -148,6 +187,10 @@ impl Cycle {
             return Outcome::Next;
         }
         let only_now = self.gets_no_reservation(simulation, candidate, now);
+        let is_large = match &cluster.filling {
+            Filling::Grap(grap) => grap.is_large(cluster, ask),
+            Filling::Tightest | Filling::InTurn => false,
+        };
         let resolution = parameters.bf_resolution.max(1);
         let mut counted = false;
         let mut next = Some(now);
@@ -155,7 +198,7 @@ impl Cycle {
             if self.window_end < from {
                 return Outcome::Next;
             }
-            let (free, mut later) = self.free_over(from, from.max(now) + limit);
+            let (free, mut later) = self.free_over(from, from.max(now) + limit, is_large);
             let mut usable = simulation.part_nodes[part].clone();
             usable.keep(&free);
             usable.keep(&ask.considered);
@@ -171,7 +214,7 @@ impl Cycle {
                     earliest(simulation, ask, &usable, now)
                 })
                 .flatten();
-            let Some((start, nodes)) = found else {
+            let Some((start, place)) = found else {
                 if !only_now {
                     next = later;
                 }
@@ -186,7 +229,7 @@ impl Cycle {
             }
             let begin = round_down(start, resolution);
             let end = round_down(start + limit, resolution);
-            if start > now && self.overlaps(&nodes, begin, end) {
+            if start > now && self.overlaps(&place, begin, end) {
                 // Slurm's plan of running jobs knows nothing of reservations.
                 next = Some(if start == from {
                     start + resolution
@@ -207,7 +250,7 @@ impl Cycle {
             if start > self.started_at + parameters.bf_window {
                 return Outcome::Next;
             }
-            self.reserve(begin, end, &nodes);
+            self.reserve(begin, end, &place);
             *self.reserved_in_part.entry(part).or_default() += 1;
             let row = &mut simulation.rows[candidate.task as usize];
             row.promised.get_or_insert(Seconds(start.div_euclid(1000)));
@@ -241,14 +284,14 @@ impl Cycle {
     ) -> Outcome {
         let parameters = &simulation.parameters;
         let option = &simulation.tasks[candidate.task as usize].options[candidate.option];
-        if option.ask.whole {
+        let held = &simulation.running[&candidate.task].held;
+        if option.ask.whole || !held.owned.is_empty() {
             // Such nodes, and no others, Slurm keeps out of the rest of the pass until the job's
-            // limit.
-            let all = simulation.cluster.nodes.len();
-            let nodes = simulation.running[&candidate.task].held.nodes(all);
+            // limit; groups that the job owns are kept as well.
+            let place = Place::of(simulation.cluster, held);
             let resolution = parameters.bf_resolution.max(1);
             let end = round_down(now + option.limit, resolution);
-            self.reserve(round_down(now, resolution), end, &nodes);
+            self.reserve(round_down(now, resolution), end, &place);
         }
         self.started += 1;
         let most = parameters.bf_max_job_start;
@@ -260,13 +303,13 @@ impl Cycle {
 
     /// Nodes that no reservation holds from `from` to `end`, and when to try again if they
     /// are not enough.
-    fn free_over(&self, from: i64, end: i64) -> (NodeSet, Option<i64>) {
+    fn free_over(&self, from: i64, end: i64, is_large: bool) -> (NodeSet, Option<i64>) {
         let mut free: Option<NodeSet> = None;
         for piece in &self.pieces {
             if piece.end > from && piece.begin <= end {
                 match &mut free {
-                    Some(free) => free.keep(&piece.free),
-                    None => free = Some(piece.free.clone()),
+                    Some(free) => free.keep(&piece.nodes_for(is_large)),
+                    None => free = Some(piece.nodes_for(is_large).into_owned()),
                 }
             }
         }
@@ -276,25 +319,26 @@ impl Cycle {
             self.pieces.iter().for_each(|piece| all.add(&piece.free));
             all
         });
-        let more = |piece: &&Piece| piece.begin > from && !free.covers(&piece.free);
+        let more = |piece: &&Piece| piece.begin > from && !free.covers(&piece.nodes_for(is_large));
         let later = self.pieces.iter().find(more).map(|piece| piece.begin);
         (free, later)
     }
 
-    fn overlaps(&self, nodes: &NodeSet, begin: i64, end: i64) -> bool {
+    fn overlaps(&self, place: &Place, begin: i64, end: i64) -> bool {
         let meets = |piece: &&Piece| piece.end > begin && piece.begin < end;
         self.pieces
             .iter()
             .filter(meets)
-            .any(|piece| !piece.free.covers(nodes))
+            .any(|piece| !piece.serves(place))
     }
 
-    fn reserve(&mut self, begin: i64, end: i64, nodes: &NodeSet) {
+    fn reserve(&mut self, begin: i64, end: i64, place: &Place) {
         self.split(begin);
         self.split(end);
         for piece in &mut self.pieces {
             if piece.begin >= begin && piece.begin < end {
-                piece.free.drop_all(nodes);
+                piece.free.drop_all(&place.nodes);
+                piece.unowned.drop_all(&place.owned);
             }
         }
     }
@@ -328,20 +372,16 @@ fn earliest(
     ask: &Ask,
     usable: &NodeSet,
     now: i64,
-) -> Option<(i64, NodeSet)> {
+) -> Option<(i64, Place)> {
     const FIRST_WINDOW: i64 = 30_000;
     const MOST_AT_ONCE: usize = 200;
     let cluster: &Cluster = simulation.cluster;
-    let count = cluster.nodes.len();
     if let Some(held) = simulation.state.place(cluster, ask, usable) {
-        return Some((now, held.nodes(count)));
+        return Some((now, Place::of(cluster, &held)));
     }
     let touches = |running: &super::simulate::Running| {
-        running
-            .held
-            .parts
-            .iter()
-            .any(|part| usable.contains(part.node as usize))
+        let mut parts = running.held.parts.iter();
+        !running.held.owned.is_empty() || parts.any(|part| usable.contains(part.node as usize))
     };
     let running = simulation.running.iter();
     let mut ends: Vec<(i64, u32)> = running.map(|(&task, one)| (one.believed, task)).collect();
@@ -384,7 +424,7 @@ fn earliest(
                 let parameters = Rc::clone(&simulation.parameters);
                 (end + parameters.over_time_limit + parameters.kill_wait).max(now + POLL)
             };
-            return Some((start, held.nodes(count)));
+            return Some((start, Place::of(cluster, &held)));
         }
     }
 }

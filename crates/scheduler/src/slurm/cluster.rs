@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use odonata_placement::grap::GrapMode;
+
 use crate::log::Gres;
 
 /// A node.
@@ -359,7 +361,7 @@ impl Parameters {
 }
 
 /// How a job's nodes are taken of leaf switches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Filling {
     /// `topology/tree`: leaf by leaf below the lowest switch that has enough nodes, the tightest
     /// first.
@@ -367,6 +369,17 @@ pub enum Filling {
     /// `TopologyParam=dragonfly`: all of one leaf, the one with the most usable nodes, or else one
     /// of each leaf in turn.
     InTurn,
+    /// By GRAP, which Slurm does not have.
+    Grap(GrapGroups),
+}
+
+/// Groups of a reconfigurable dragonfly, which GRAP gives to jobs (Feng et al. 2023).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrapGroups {
+    /// Nodes of each group; none is in two. Nodes of no group are given to no job.
+    pub(super) groups: Vec<Vec<u32>>,
+    /// How large jobs are spread over groups.
+    pub(super) mode: GrapMode,
 }
 
 /// A cluster.

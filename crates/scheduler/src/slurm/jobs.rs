@@ -67,7 +67,7 @@ impl Tasks {
         let shares = Shares::new(&cluster.associations, seen)?;
         let mut reader = Reader {
             cluster,
-            idle: State::idle(&cluster.nodes),
+            idle: State::idle(cluster),
             names: HashMap::new(),
             features: HashMap::new(),
             all: NodeSet::all(cluster.nodes.len()),
@@ -327,7 +327,13 @@ impl Reader<'_> {
             .or(partition.default_memory)
             .or(self.cluster.default_memory);
         let min_cpus_per_node = request.min_cpus_per_node.unwrap_or(1);
-        let considered = considered(&self.cluster.nodes, &suitable, memory, min_cpus_per_node);
+        let mut nodes = NodeSet::none(self.cluster.nodes.len());
+        partition
+            .nodes
+            .iter()
+            .for_each(|&node| nodes.insert(node as usize));
+        let mut considered = considered(&self.cluster.nodes, &suitable, memory, min_cpus_per_node);
+        considered.keep(&nodes);
         let ask = Ask {
             min_nodes: min_nodes.max(partition.min_nodes),
             max_nodes: max_nodes.max(partition.min_nodes).min(most),
@@ -343,11 +349,6 @@ impl Reader<'_> {
             suitable,
             considered,
         };
-        let mut nodes = NodeSet::none(self.cluster.nodes.len());
-        partition
-            .nodes
-            .iter()
-            .for_each(|&node| nodes.insert(node as usize));
         if self.idle.place(self.cluster, &ask, &nodes).is_none() {
             return Err(format!(
                 "it finds no place in partition {name} even if nothing else runs: it asks for {}",

@@ -30,8 +30,8 @@ pub(super) struct Ask {
     pub required: Option<NodeSet>,
     /// Nodes that have its features and are not excluded; several sets are tried in turn.
     pub suitable: Vec<NodeSet>,
-    /// Nodes of any of these sets that have the CPUs and the memory of one of its nodes:
-    /// those that backfill looks at. Generic resources do not count here.
+    /// Nodes of the partition and of any of these sets that have the CPUs and the memory of one
+    /// of its nodes: those that backfill looks at. Generic resources do not count here.
     pub considered: NodeSet,
 }
 
@@ -49,6 +49,8 @@ pub(super) struct Part {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held {
     pub parts: Vec<Part>,
+    /// Groups that it owns, by GRAP and if it is large.
+    pub owned: Vec<u32>,
 }
 
 impl Held {
@@ -77,17 +79,24 @@ struct Free {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct State {
     free: Vec<Free>,
+    /// By GRAP: how many jobs own each group.
+    owners: Vec<u32>,
 }
 
 impl State {
-    pub fn idle(nodes: &[Node]) -> Self {
+    pub fn idle(cluster: &Cluster) -> Self {
         let free = |node: &Node| Free {
             cpus: node.cpus,
             memory: node.memory_mb,
             gres: node.gres.iter().map(|gres| gres.count).collect(),
         };
+        let groups = match &cluster.filling {
+            Filling::Grap(grap) => grap.groups.len(),
+            Filling::Tightest | Filling::InTurn => 0,
+        };
         Self {
-            free: nodes.iter().map(free).collect(),
+            free: cluster.nodes.iter().map(free).collect(),
+            owners: vec![0; groups],
         }
     }
 
@@ -101,6 +110,9 @@ impl State {
                 free.gres[usize::from(slot)] -= count;
             }
         }
+        for &group in &held.owned {
+            self.owners[group as usize] += 1;
+        }
     }
 
     pub fn give_back(&mut self, held: &Held) {
@@ -111,6 +123,9 @@ impl State {
             for &(slot, count) in &part.gres {
                 free.gres[usize::from(slot)] += count;
             }
+        }
+        for &group in &held.owned {
+            self.owners[group as usize] -= 1;
         }
     }
 
@@ -203,6 +218,14 @@ impl State {
         for node in usable.iter() {
             cpus_on[node] = self.usable_cpus(cluster, ask, node);
         }
+        if let Filling::Grap(grap) = &cluster.filling {
+            let chosen = grap.choose(cluster, ask, &self.owners, &cpus_on)?;
+            let held = self.held(cluster, ask, chosen.parts);
+            return Some(Held {
+                owned: chosen.owned,
+                ..held
+            });
+        }
         let required = |node: usize| ask.required.as_ref().is_some_and(|set| set.contains(node));
         loop {
             if let Some(parts) = Selection::of(cluster, ask, cpus_on.clone()) {
@@ -272,6 +295,7 @@ impl State {
         };
         Held {
             parts: parts.into_iter().map(part).collect(),
+            owned: Vec::new(),
         }
     }
 }
@@ -290,18 +314,18 @@ fn answers(has: &Gres, wanted: &Gres) -> bool {
 }
 
 /// Nodes on their way to a job.
-struct Selection<'a> {
+pub(super) struct Selection<'a> {
     cluster: &'a Cluster,
     ask: &'a Ask,
     /// CPUs that the job could have on each node; 0: none, or it has the node already.
     cpus_on: Vec<u32>,
-    left: Left,
+    pub left: Left,
     /// Nodes that it has, and how many CPUs of each.
-    parts: Vec<(usize, u32)>,
+    pub parts: Vec<(usize, u32)>,
 }
 
 /// What a job still needs.
-struct Left {
+pub(super) struct Left {
     cpus: i64,
     nodes: i64,
     /// Nodes that it may still get.
@@ -309,15 +333,15 @@ struct Left {
 }
 
 impl Left {
-    fn enough(&self) -> bool {
+    pub fn enough(&self) -> bool {
         self.cpus <= 0 && self.nodes <= 0
     }
 }
 
 impl<'a> Selection<'a> {
-    /// Nodes and how many CPUs the job has of each, where it could have this many.
-    fn of(cluster: &'a Cluster, ask: &'a Ask, cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
-        let mut selection = Self {
+    /// A job that has no node yet.
+    pub fn new(cluster: &'a Cluster, ask: &'a Ask, cpus_on: Vec<u32>) -> Self {
+        Self {
             cluster,
             ask,
             cpus_on,
@@ -327,7 +351,12 @@ impl<'a> Selection<'a> {
                 more: i64::from(ask.max_nodes),
             },
             parts: Vec::new(),
-        };
+        }
+    }
+
+    /// Nodes and how many CPUs the job has of each, where it could have this many.
+    fn of(cluster: &'a Cluster, ask: &'a Ask, cpus_on: Vec<u32>) -> Option<Vec<(usize, u32)>> {
+        let mut selection = Self::new(cluster, ask, cpus_on);
         if cluster.switches.is_empty() {
             selection.take_required()?;
             selection.take_of_runs()?;
@@ -346,7 +375,7 @@ impl<'a> Selection<'a> {
         Some(selection.parts)
     }
 
-    fn take(&mut self, node: usize) {
+    pub fn take(&mut self, node: usize) {
         let cpus = std::mem::take(&mut self.cpus_on[node]);
         // Nodes that are still needed get a CPU each at least.
         let least = i64::from(self.ask.min_cpus_per_node.max(1));
@@ -368,7 +397,7 @@ impl<'a> Selection<'a> {
     }
 
     /// The nodes that the job must have.
-    fn take_required(&mut self) -> Option<()> {
+    pub fn take_required(&mut self) -> Option<()> {
         for node in self.ask.required.iter().flat_map(NodeSet::iter) {
             if self.cpus_on[node] == 0 || self.left.more == 0 {
                 return None;

@@ -346,7 +346,7 @@ impl<'a> Simulation<'a> {
             arrivals,
             arrived: 0,
             queue: BTreeSet::new(),
-            state: State::idle(&cluster.nodes),
+            state: State::idle(cluster),
             running: BTreeMap::new(),
             ends: BTreeMap::new(),
             starts: 0,

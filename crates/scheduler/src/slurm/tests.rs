@@ -10,7 +10,14 @@ use crate::batch::{Fate, Schedule, Started};
 use crate::log::{Gres, Job, JobLog, Memory, Request};
 
 /// A job: submission, run time, limit, nodes, CPUs.
-fn job(log: &mut JobLog, submit: i64, run: i64, limit: i64, nodes: u32, cpus: u32) -> &mut Job {
+pub(super) fn job(
+    log: &mut JobLog,
+    submit: i64,
+    run: i64,
+    limit: i64,
+    nodes: u32,
+    cpus: u32,
+) -> &mut Job {
     let id = (log.jobs.len() + 1).to_string();
     let mut job = Job::new(id, Seconds(submit), Seconds(run), nodes);
     job.requested = Some(Seconds(limit));
@@ -26,7 +33,7 @@ fn job(log: &mut JobLog, submit: i64, run: i64, limit: i64, nodes: u32, cpus: u3
     &mut log.jobs[last]
 }
 
-fn request(job: &mut Job) -> &mut Request {
+pub(super) fn request(job: &mut Job) -> &mut Request {
     job.request.get_or_insert_default()
 }
 
@@ -38,16 +45,16 @@ fn cluster(nodes: usize, cores: u32) -> Cluster {
     cluster
 }
 
-fn simulated(log: &JobLog, cluster: &Cluster) -> Schedule {
+pub(super) fn simulated(log: &JobLog, cluster: &Cluster) -> Schedule {
     simulate(log, cluster, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-fn starts(schedule: &Schedule) -> Vec<i64> {
+pub(super) fn starts(schedule: &Schedule) -> Vec<i64> {
     let start = |row: &crate::batch::Row| row.start.map_or(-1, |start| start.0);
     schedule.rows.iter().map(start).collect()
 }
 
-fn nodes(schedule: &Schedule, job: usize) -> Vec<u32> {
+pub(super) fn nodes(schedule: &Schedule, job: usize) -> Vec<u32> {
     schedule.rows[job]
         .placed
         .iter()
@@ -79,7 +86,7 @@ fn cores_are_packed_and_a_single_node_fits_tightest() {
 }
 
 /// Four leaf switches of eight nodes, as `scontrol show topology` prints them.
-const TREE: &str = "\
+pub(super) const TREE: &str = "\
 SwitchName=g0 Level=0 LinkSpeed=1 Nodes=n[0-7]
 SwitchName=g1 Level=0 LinkSpeed=1 Nodes=n[8-15]
 SwitchName=g2 Level=0 LinkSpeed=1 Nodes=n[16-23]
@@ -91,7 +98,7 @@ SwitchName=top Level=1 LinkSpeed=1 Nodes=n[0-31] Switches=g[0-3]
 const TOPOLOGY_CONF: &str = "SwitchName=top Switches=g[0-3]\nSwitchName=g0 Nodes=n[0-7]\n\
     SwitchName=g1 Nodes=n[8-15]\nSwitchName=g2 Nodes=n[16-23]\nSwitchName=g3 Nodes=n[24-31]\n";
 
-fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) {
+pub(super) fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) {
     let conf = format!(
         "PriorityType=priority/basic\nTopologyPlugin={plugin}\nNodeName=n[0-31] CPUs=1\nPartitionName=main Nodes=ALL Default=YES\n"
     );

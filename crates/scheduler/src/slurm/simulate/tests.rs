@@ -142,6 +142,7 @@ fn held(cluster: &Cluster, task: &Task, parts: &str) -> Held {
     };
     Held {
         parts: parts.split(',').map(part).collect(),
+        owned: Vec::new(),
     }
 }
 
