@@ -43,8 +43,14 @@ def job(nodes: int, load: str, **keys: str) -> str:
     return f"[[job]]\nnodes = {nodes}\n{load}\n{more}"
 
 
-def queue(*jobs: str, level: str = "packet", policy: str = "fcfs", more: str = "") -> Scenario:
-    network = f'network = {{ level = "{level}", placement = "random-node" }}'
+def queue(
+    *jobs: str,
+    level: str = "packet",
+    policy: str = "fcfs",
+    placement: str = "random-node",
+    more: str = "",
+) -> Scenario:
+    network = f'network = {{ level = "{level}", placement = "{placement}" }}'
     table = f'[schedule]\npolicy = "{policy}"\n{network}\n{more}\n'
     return Scenario.from_toml(table + MACHINE + "\n".join(jobs))
 
@@ -155,13 +161,42 @@ def test_jobs_that_cannot_run_are_refused(jobs: list[str], message: str) -> None
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ('placement = "random-node"', r"job\[0\].placement: .*of \[schedule\] network places"),
         ('start = "1 s"', r"job\[0\].start: .*`submit` is when it comes"),
     ],
 )
 def test_keys_that_the_queue_decides_are_refused(key: str, message: str) -> None:
     with pytest.raises(ScenarioError, match=message):
         queue(job(4, f"{EXCHANGE.format(n=1)}\n{key}"))
+
+
+def test_a_job_is_placed_by_its_own_placement_or_else_by_the_networks() -> None:
+    """Two nodes of one router exchange faster than two of different groups: a job takes the time of
+    its own placement, whatever the machine's is."""
+    load = 'motif = { kind = "all-to-all", message = "8 B", iterations = 40000000 }'
+
+    def run_s(own: str, machine: str) -> list[int]:
+        keys = {"placement": own} if own else {}
+        return list(columns(queue(job(2, load, **keys), placement=machine))["run_s"])
+
+    near, far = run_s("", "contiguous"), run_s("", "random-node")
+    assert far[0] > 2 * near[0]
+    assert run_s("contiguous", "random-node") == near
+    assert run_s("random-node", "contiguous") == far
+
+
+@pytest.mark.parametrize(
+    ("placement", "more", "message"),
+    [
+        ('"isolated"', "", 'job "job1".placement: found isolated; allowed: a placement that takes'),
+        ("[0, 1, 2, 3]", "", 'job "job1".placement: .*goes by a name'),
+        ('{ policy = "spread", groups = [0] }', "", 'job "job1".placement: .*without groups'),
+        ('"spread"', "grap = { groups = 9 }", r"job\[0\].placement: .*GRAP of \[schedule\]"),
+    ],
+)
+def test_a_placement_that_counts_groups_is_refused(placement: str, more: str, message: str) -> None:
+    placed = job(4, f"{EXCHANGE.format(n=1)}\nplacement = {placement}")
+    with pytest.raises((JobLogError, ScenarioError), match=message):
+        run_schedules(queue(placed, more=more))
 
 
 def test_jobs_of_a_queue_need_not_fit_together() -> None:

@@ -287,15 +287,19 @@ class SharedMachine(Network):
             JobLogError: If a parameter makes no sense.
         """
         form = super().for_engine()
-        scenario = (self.applications or self.scenario()).normalised()
-        jobs = scenario["jobs"]
+        source = self.applications or self.scenario()
+        scenario = source.normalised()
+        placed = ["placement" in job.as_written() for job in source.job]
+        pairs = list(zip(scenario["jobs"], placed, strict=True))
         if self.is_queue:
-            jobs = sorted(jobs, key=lambda job: job.get("submit_s") or 0)
+            pairs.sort(key=lambda pair: pair[0].get("submit_s") or 0)
+        jobs = [job for job, _ in pairs]
         names = {job["name"] for job in jobs}
         drawn = {name for one in form["mix"] or () for name, _ in one["shares"]}
         if self.is_queue or names & drawn:
             form["applications"] = {
                 "jobs": jobs,
+                "placed": [is_placed for _, is_placed in pairs],
                 "simulation": scenario["simulation"],
                 "mpi": scenario["mpi"],
                 "seed": self.seed,

@@ -454,13 +454,12 @@ def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[P
         allowed = "jobs without `submit` and `requested` beside a log, which says when jobs come"
         pairs.append(("job", "jobs with them", allowed))
     for place, one in enumerate(map(_plain, jobs)):
-        for key, instead in (
-            ("start", "the scheduler says when it starts; `submit` is when it comes"),
-            ("placement", "`placement` of [schedule] network places all jobs"),
-        ):
-            if key in one:
-                allowed = f"nothing, as {instead}"
-                pairs.append((f"job[{place}].{key}", describe(one[key]), allowed))
+        if "start" in one:
+            allowed = "nothing, as the scheduler says when it starts; `submit` is when it comes"
+            pairs.append((f"job[{place}].start", describe(one["start"]), allowed))
+        if "placement" in one and schedule.grap is not None:
+            allowed = "nothing, as GRAP of [schedule] chooses the groups of all jobs"
+            pairs.append((f"job[{place}].placement", describe(one["placement"]), allowed))
     if isinstance(shared, (FlowNetwork, PacketNetwork)) and (shared.machine is None) != (
         "network" in data
     ):

@@ -127,6 +127,7 @@ pub fn schedule_jobs(
     if let Some(groups) = grap {
         check_groups(spec, groups)?;
     }
+    let started = cpu_time::ThreadTime::now();
     let mut planned = match &given.network {
         None => Planned::none(),
         Some(network) => Planned::new(log, given.nodes, grap, &modes, network)?,
@@ -134,7 +135,6 @@ pub fn schedule_jobs(
     let own = planned.log.take();
     let log = own.as_ref().unwrap_or(log);
     let network = &mut *planned.network;
-    let started = cpu_time::ThreadTime::now();
     let schedule = match grap {
         None => simulate_with(log, &Pool::new(capacity), &options, network, progress),
         Some(groups) => {

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use odonata_placement::Policy;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::Allocation;
 use odonata_scheduler::log::JobLog;
@@ -14,7 +15,7 @@ use odonata_units::NodeId;
 use serde_json::Value;
 
 use super::fallible::FallibleNetwork;
-use super::machine::SharedMachine;
+use super::machine::{SharedMachine, any_free};
 use super::spec::{ApplicationsSpec, wrong};
 use super::windows::{Alone, Member, Part, Span, Windows};
 use super::wired::WiredMachine;
@@ -77,6 +78,8 @@ impl ApplicationNetwork {
         };
         shared.scenario.mpi = spec.mpi.clone();
         shared.scenario.seed = spec.seed;
+        let own = own_policies(of_job, spec)?;
+        shared.allotment.place_by(own);
         let machine = WiredMachine::new(shared)?;
         let (windows, program_of) = Windows::new(&machine, spec, span)?;
         let mut network = Self {
@@ -98,14 +101,14 @@ impl ApplicationNetwork {
         program_of: &[usize],
         spec: &ApplicationsSpec,
     ) -> Result<(), Error> {
-        for (job, application) in log.jobs.iter_mut().zip(of_job) {
+        for (number, (job, application)) in (0u32..).zip(log.jobs.iter_mut().zip(of_job)) {
             let Some(application) = application.map(|place| place as usize) else {
                 let found = format!("no application for job {} of {} nodes", job.id, job.nodes);
                 let allowed = "an application for every job of the log";
                 return Err(wrong("mix", found, allowed));
             };
             let Job { name, load, .. } = &spec.jobs[application];
-            let Some(nodes) = self.machine.allotment.idle_nodes(job.nodes) else {
+            let Some(nodes) = self.machine.allotment.idle_nodes(number, job.nodes) else {
                 if spec.queue {
                     let most = self.machine.allotment.most();
                     let allowed = format!("at most {most}, the nodes of the machine");
@@ -144,6 +147,32 @@ impl ApplicationNetwork {
         }
         Ok(())
     }
+}
+
+/// By job of the log: the policy of its own by which it is placed, if it has one.
+fn own_policies(
+    of_job: &[Option<u32>],
+    spec: &ApplicationsSpec,
+) -> Result<Vec<Option<Policy>>, Error> {
+    let mut of_application = Vec::with_capacity(spec.placed.len());
+    for (job, &is_placed) in spec.jobs.iter().zip(&spec.placed) {
+        let refused = |allowed: String| {
+            let key = format!("job \"{}\".placement", job.name);
+            Error::Spec(crate::SpecError::value(key, job.placement.name(), allowed))
+        };
+        if is_placed && job.groups.is_some() {
+            let allowed = "a placement without groups, as the scheduler counts nodes of all";
+            return Err(refused(allowed.to_owned()));
+        }
+        let policy = is_placed.then(|| any_free(&job.placement));
+        of_application.push(
+            policy
+                .transpose()
+                .map_err(|allowed| refused(allowed.into()))?,
+        );
+    }
+    let of = |place: &Option<u32>| of_application.get((*place)? as usize).cloned().flatten();
+    Ok(of_job.iter().map(of).collect())
 }
 
 /// Iterations that a job runs.

@@ -145,6 +145,8 @@ pub(super) fn node_rate(topology: &Topology) -> f64 {
 pub(super) struct NodesOfJobs {
     state: MachineState,
     policy: Policy,
+    /// By job: a policy of its own. Jobs beyond its end have none.
+    own_policies: Vec<Option<Policy>>,
     key: StreamKey,
     /// Nodes of each group.
     nodes_of: Vec<Vec<NodeId>>,
@@ -163,18 +165,10 @@ impl NodesOfJobs {
         seed: u64,
         placement: &Placement,
     ) -> Result<Self, Error> {
-        let policy = match placement {
-            Placement::Isolated | Placement::Grap { .. } => {
-                let allowed = "a placement that takes any free nodes, as the scheduler counts nodes \
-                               and not groups; for whole groups schedule with GRAP";
-                return Err(wrong("placement", placement.name(), allowed));
-            }
-            Placement::Explicit { .. } | Placement::RankMap { .. } => {
-                let allowed = "a placement that goes by a name";
-                return Err(wrong("placement", placement.name(), allowed));
-            }
-            by_name => policy(by_name),
-        };
+        let policy = any_free(placement).map_err(|allowed| {
+            let found = placement.name();
+            wrong("placement", found, allowed)
+        })?;
         let all = topology.nodes() as u32;
         let routers = (0..all).map(|node| topology.router_of_node(NodeId(node)));
         let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
@@ -214,6 +208,7 @@ impl NodesOfJobs {
             group: used.iter().copied().max().unwrap_or(0),
             state,
             policy,
+            own_policies: Vec::new(),
             key: StreamKey::new(seed, Purpose::Placement),
             nodes_of,
             running: BTreeMap::new(),
@@ -225,14 +220,24 @@ impl NodesOfJobs {
         self.group
     }
 
-    /// The nodes that a job of a size would get while nothing runs, if there are as many.
-    pub(super) fn idle_nodes(&self, nodes: u32) -> Option<Vec<NodeId>> {
-        let request = Request {
+    /// Places jobs by policies of their own from now on, where they have one.
+    pub(super) fn place_by(&mut self, own_policies: Vec<Option<Policy>>) {
+        self.own_policies = own_policies;
+    }
+
+    fn request(&self, job: u32, nodes: u32) -> Request {
+        let own = self.own_policies.get(job as usize).cloned().flatten();
+        Request {
             groups: None,
             nodes,
-            policy: self.policy.clone(),
-        };
-        place(&request, &self.state, &mut self.key.stream(u64::MAX)).ok()
+            policy: own.unwrap_or_else(|| self.policy.clone()),
+        }
+    }
+
+    /// The nodes that a job of a size would get while nothing runs, if there are as many.
+    pub(super) fn idle_nodes(&self, job: u32, nodes: u32) -> Option<Vec<NodeId>> {
+        let mut stream = self.key.stream(u64::MAX);
+        place(&self.request(job, nodes), &self.state, &mut stream).ok()
     }
 
     /// Nodes that jobs may have in all, while nothing runs.
@@ -267,11 +272,7 @@ impl NodesOfJobs {
             return Ok(nodes.to_vec());
         }
         let Some(groups) = allocation.groups else {
-            let request = Request {
-                groups: None,
-                nodes: allocation.nodes,
-                policy: self.policy.clone(),
-            };
+            let request = self.request(job, allocation.nodes);
             let mut stream = self.key.stream(u64::from(job));
             let found = place(&request, &self.state, &mut stream);
             return found.map_err(|refusal| refusal.to_string());
@@ -307,6 +308,23 @@ impl NodesOfJobs {
         };
         let released = self.state.release(&nodes);
         released.map_err(|error| format!("job {job}: {error}"))
+    }
+}
+
+/// The policy of a placement that takes any free nodes, as a scheduler needs it that counts nodes.
+///
+/// # Errors
+/// What is allowed in its place.
+pub(super) fn any_free(placement: &Placement) -> Result<Policy, &'static str> {
+    match placement {
+        Placement::Isolated | Placement::Grap { .. } => Err(
+            "a placement that takes any free nodes, as the scheduler counts nodes and not groups; \
+             for whole groups schedule with GRAP",
+        ),
+        Placement::Explicit { .. } | Placement::RankMap { .. } => {
+            Err("a placement that goes by a name")
+        }
+        by_name => Ok(policy(by_name)),
     }
 }
 

@@ -31,8 +31,11 @@ pub struct NetworkSpec {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ApplicationsSpec {
-    /// The `[[job]]`s.
+    /// The `[[job]]`s. Their `placement` counts where `placed` says so.
     pub jobs: Vec<spec::Job>,
+    /// By `[[job]]`: whether it is placed by its own `placement`, not by the machine's.
+    #[serde(default)]
+    pub placed: Vec<bool>,
     /// How finely their messages are simulated.
     pub simulation: spec::Simulation,
     /// How their ranks send and receive.
