@@ -413,3 +413,37 @@ def test_booksims_own_example_has_nine_nodes_on_three_routers() -> None:
     )
     wiring = read_topology(text)
     assert wiring.leaf_of_node == {f"node{n}": f"router{n // 3}" for n in range(9)}
+
+
+def test_what_if_takes_nodes_down(files: Path) -> None:
+    """Job 2 asks for 6 of 8 nodes, 4 of which job 1 has for 540 s more: it starts then, and never
+    without the four nodes of a switch. With one node less there are 7: it starts all the same."""
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol")
+    rest = ("--topology", files / "tree.conf", "--policy", "contiguous")
+
+    def starts(*without: str) -> tuple[dict[str, Any], list[float | None]]:
+        done = run("cluster", "what-if", *options, *rest, "--json", *without)
+        assert done.exit_code == 0, done.output
+        said = json.loads(done.stdout)
+        found = (said, said.get("without", {}))
+        return found[1], [one["contiguous"]["jobs"][0]["start_s"] for one in found if one]
+
+    assert starts() == ({}, [540])
+    said, both = starts("--without", "s1")
+    assert both == [540, None]
+    assert (said["nodes"], said["ends_s"], said["free_s"]) == (
+        ["n4", "n5", "n6", "n7"],
+        {"1": 540},
+        540,
+    )
+    said, both = starts("--without", "n[6]")
+    assert both == [540, 540] and said["ends_s"] == {} and said["free_s"] == 0
+    said, both = starts("--without", "n6", "--without", "n7", "--without", "n0")
+    assert both == [540, None] and said["nodes"] == ["n0", "n6", "n7"]
+    shown = run("cluster", "what-if", *options, *rest, "--without", "s0", "--jobs")
+    assert "without 4 nodes: jobs there: 1; the last, 1, ends in 9 min 00 s" in shown.output
+    failed = run("cluster", "what-if", *options, *rest, "--without", "s9")
+    assert failed.exit_code != 0
+    assert "found 's9'; allowed: nodes" in f"{failed.output}{failed.exception}"
+    log = ("--log", files / "queue.json", "--conf", files / "slurm.conf", "--without", "s0")
+    assert "do not go together" in run("cluster", "what-if", *log).output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from odonata_live.cli.cluster_place import POLICIES
 
 if TYPE_CHECKING:
     from odonata.batch.network import SharedLinks
-    from odonata_live.cluster.what_if import Predicted, RunTimes
+    from odonata_live.cluster.what_if import Predicted, RunTimes, Snapshot
 
 SLURM = "slurm"
 NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
@@ -66,6 +67,14 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     default=1.0,
     show_default=True,
     help="For all other jobs: run time divided by time limit.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="NODES",
+    help="Nodes such as n[0-3], or a switch of the topology with all nodes below it, that no job "
+    "gets from now on: starts with and without them side by side, and when the last job there "
+    "has ended. May be given several times.",
 )
 @squeue_option
 @sinfo_option()
@@ -147,6 +156,7 @@ def what_if(
     horizon: int,
     run_times: Path | None,
     share: float,
+    without: tuple[str, ...],
     squeue: Path | None,
     sinfo: Path | None,
     topology: Path | None,
@@ -171,6 +181,10 @@ def what_if(
     """
     from odonata_live.cluster.what_if import RunTimes, read_run_times, summary
 
+    if log is not None and without:
+        raise click.UsageError(
+            "--without and --log do not go together: a log's nodes are as it says"
+        )
     if log is not None:
         if not configuration:
             raise click.UsageError("--log needs --conf: the cluster that the log is of")
@@ -204,24 +218,49 @@ def what_if(
         options = ", ".join(one.option for one in NETWORK)
         raise click.UsageError(f"--machine, --mpi-share, --mix, {options} need --network flow")
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
-    now_s, found = _predict(
-        *(policies, horizon, RunTimes(known, share), topology, level, configuration, timeout),
-        *(links, draws),
+    runs = RunTimes(known, share)
+    look = _look(
+        *(policies, topology, configuration, timeout),
         None if squeue is None or sinfo is None else (squeue, sinfo),
     )
+    snapshot = look.snapshot
+    predict = partial(_predict, look, policies, horizon, runs, level, links, draws)
+    found = predict(snapshot)
+    gone: frozenset[str] = frozenset().union(*(snapshot.named(what) for what in without))
+    ends = snapshot.ends_s(gone, runs)
+    fewer = predict(snapshot.without(gone)) if gone else {}
     if as_json:
-        print_json(
-            {
+
+        def to_dict(found: dict[str, list[Predicted]]) -> dict[str, Any]:
+            return {
                 policy: {
-                    "now_s": now_s,
+                    "now_s": snapshot.now_s,
                     "summary": summary(jobs),
                     "jobs": [{**job.__dict__, "wait_s": job.wait_s} for job in jobs],
                 }
                 for policy, jobs in found.items()
             }
-        )
+
+        said: dict[str, Any] = to_dict(found)
+        if gone:
+            left = {"nodes": sorted(gone), "ends_s": ends, "free_s": max(ends.values(), default=0)}
+            said["without"] = {**left, **to_dict(fewer)}
+        print_json(said)
         return
     out = terminal()
+    if gone:
+        running = "no job runs there"
+        if ends:
+            last = max(ends, key=lambda id_: ends[id_])
+            running = f"jobs there: {len(ends)}; the last, {escape(last)}, ends in "
+            running += _time(ends[last])
+        out.print(f"without {len(gone)} nodes: {running}", soft_wrap=True)
+        fewer = {f"{policy} without": jobs for policy, jobs in fewer.items()}
+        found = {
+            name: jobs
+            for pair in zip(found.items(), fewer.items(), strict=True)
+            for name, jobs in pair
+        }
     table = new_table()
     headings = ["", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
     for heading in headings + ["stretch"] * (links is not None):
@@ -245,44 +284,48 @@ def what_if(
         _list(found)
 
 
-def _predict(
+@dataclass(frozen=True)
+class _Look:
+    """The cluster now, and what a prediction of plain Slurm needs beside it.
+
+    Attributes:
+        snapshot: The cluster.
+        listing: What squeue printed.
+        configuration: Slurm's files or listings: name and text of each.
+        backfilled_s: The second in which backfill began its last pass, where known.
+    """
+
+    snapshot: Snapshot
+    listing: str
+    configuration: list[tuple[str, str]]
+    backfilled_s: int | None
+
+
+def _look(
     policies: tuple[str, ...],
-    horizon: int,
-    run_times: RunTimes,
     topology: Path | None,
-    level: str,
     configuration: tuple[Path, ...],
     timeout: float,
-    links: SharedLinks | None,
-    draws: int,
     files: tuple[Path, Path] | None,
-) -> tuple[float, dict[str, list[Predicted]]]:
-    """The moment from which starts count, Unix seconds, and jobs by policy.
+) -> _Look:
+    """Asks Slurm, or reads files.
 
     Args:
-        policies: Their names.
-        horizon: How far to look, seconds.
-        run_times: Of the jobs.
+        policies: What is to be predicted.
         topology: The file that names it; by default Slurm is asked.
-        level: What a group is.
         configuration: Slurm's files.
         timeout: Of Slurm's commands, seconds.
-        links: The network that jobs share.
-        draws: How often to draw.
         files: What squeue and sinfo printed; by default Slurm is asked.
     """
     import re
     import time
 
     from odonata_live.cluster import slurm, survey
-    from odonata_live.cluster.placing import Rules
     from odonata_live.cluster.what_if import (
         Snapshot,
         read_last_backfill,
         read_snapshot,
         unaccounted,
-        under_policy,
-        under_slurm,
     )
 
     given = [(path.name, read_text(path)) for path in configuration]
@@ -314,24 +357,53 @@ def _predict(
             "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
             err=True,
         )
+    if SLURM in policies and not given:
+        given = [
+            (what, slurm.ask(("scontrol", "show", what), timeout))
+            for what in ("config", "nodes", "partitions")
+        ]
+        if re.search(r"(?m)^TopologyPlugin\s*=.*/tree", given[0][1]):
+            given.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
     snapshot = Snapshot(now, machine, jobs, wiring, unknown)
+    return _Look(snapshot, listing, given, read_last_backfill(diagnosis))
+
+
+def _predict(
+    look: _Look,
+    policies: tuple[str, ...],
+    horizon: int,
+    run_times: RunTimes,
+    level: str,
+    links: SharedLinks | None,
+    draws: int,
+    snapshot: Snapshot,
+) -> dict[str, list[Predicted]]:
+    """The waiting jobs of a snapshot by policy.
+
+    Args:
+        look: What else Slurm said then.
+        policies: Their names.
+        horizon: How far to look, seconds.
+        run_times: Of the jobs.
+        level: What a group is.
+        links: The network that jobs share.
+        draws: How often to draw.
+        snapshot: The cluster.
+    """
+    from odonata_live.cluster.placing import Rules
+    from odonata_live.cluster.what_if import under_policy, under_slurm
+
     found: dict[str, list[Predicted]] = {}
     for policy in dict.fromkeys(policies):
         if policy == SLURM:
-            texts = given or [
-                (what, slurm.ask(("scontrol", "show", what), timeout))
-                for what in ("config", "nodes", "partitions")
-            ]
-            if not configuration and re.search(r"(?m)^TopologyPlugin\s*=.*/tree", texts[0][1]):
-                texts.append(("topology", slurm.ask(("scontrol", "show", "topology"), timeout)))
-            backfilled = read_last_backfill(diagnosis)
             found[policy] = under_slurm(
-                *(snapshot, listing, texts, run_times, horizon, backfilled, links, level, draws)
+                *(snapshot, look.listing, look.configuration, run_times, horizon),
+                *(look.backfilled_s, links, level, draws),
             )
         else:
             rules = Rules(policy=policy, level=level)
             found[policy] = under_policy(snapshot, rules, run_times, horizon, links)
-    return now, found
+    return found
 
 
 def _replay(

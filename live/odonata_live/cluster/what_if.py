@@ -31,6 +31,7 @@ from odonata_live.cluster.jobs import Job, read_jobs
 from odonata_live.cluster.model import Machine, Partition, number, read_node_list, read_partitions
 from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.placing import Rules, Wiring
+from odonata_live.cluster.queue import hosts
 from odonata_live.cluster.running import ClusterNetwork, Placed, RunningJobs, follow
 from odonata_live.cluster.topologies import read_topology
 
@@ -131,7 +132,8 @@ class Snapshot:
         machine: Nodes, partitions, reservations.
         jobs: All jobs.
         topology: Which node is attached to which router.
-        unaccounted: Nodes that are busy with none of the jobs, see :func:`unaccounted`.
+        unaccounted: Nodes that are busy with none of the jobs, see :func:`unaccounted`, or that no
+            job is to get.
     """
 
     now_s: float
@@ -159,6 +161,41 @@ class Snapshot:
         """Nodes that no job gets: down, drained, or busy with jobs that are not known."""
         broken = {name for name, node in self.machine.nodes.items() if not node.works}
         return self.unaccounted | broken
+
+    def without(self, nodes: frozenset[str]) -> Snapshot:
+        """The same, with nodes that no job gets any more; those that run there go on."""
+        return replace(self, unaccounted=self.unaccounted | nodes)
+
+    def named(self, what: str) -> frozenset[str]:
+        """The nodes of a list, or all below a switch of the topology.
+
+        Raises:
+            ClusterError: If it names neither.
+        """
+        islands = self.topology.island_of_node()
+        leaves = self.topology.leaf_of_node
+        below = {node for node in islands if what in (islands[node], leaves[node])}
+        if below:
+            return frozenset(below)
+        names = frozenset(hosts(what, "--without"))
+        if strangers := sorted(names - self.machine.nodes.keys()):
+            switches = sorted({*islands.values(), *leaves.values()})
+            shown = ", ".join(switches[:8]) + (", …" if len(switches) > 8 else "")
+            raise ClusterError(
+                f"--without: found {strangers[0]!r}; allowed: nodes of the cluster such as n[0-3], "
+                f"or a switch with nodes below it: {shown}"
+            )
+        return names
+
+    def ends_s(self, nodes: frozenset[str], run_times: RunTimes) -> dict[str, float]:
+        """When the jobs that run on nodes end, seconds from now, by id."""
+        ends = {}
+        for job in self.jobs:
+            if job.holds_nodes and nodes.intersection(job.nodes):
+                began_s = self.now_s if job.start_s is None else job.start_s
+                end_s = began_s + run_times.of(job.id, self.limit_s(job))
+                ends[job.id] = max(0.0, end_s - self.now_s)
+        return ends
 
     def limit_s(self, job: Job) -> int:
         """The time limit of a job, or its partition's."""
