@@ -92,7 +92,10 @@ def run(
     no_plots: bool,
     quiet: bool,
 ) -> None:
-    """Simulate a scenario; leave tables and pictures in a directory."""
+    """Simulate a scenario; leave tables and pictures in a directory.
+
+    docs/not-modelled.md lists what no result can show.
+    """
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     if precision is not None:
