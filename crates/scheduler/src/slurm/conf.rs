@@ -2,6 +2,7 @@
 //! config`, `topology`, `nodes` and `partitions` (text; the latter two also JSON), `sacctmgr show qos` and `show assoc` (or
 //! `sshare`) with `--parsable2`.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
@@ -187,6 +188,28 @@ impl Builder {
         Ok(())
     }
 
+    /// Puts nodes into the order in which Slurm takes them (`_sort_node_record_table_ptr` of its
+    /// read_config.c): by name, whatever the order of its files, or with
+    /// `TopologyParam=SwitchAsNodeRank` by leaf switch.
+    fn order_nodes(&mut self) {
+        let topology = self.config.text("topologyparam").unwrap_or_default();
+        if topology.to_ascii_lowercase().contains("switchasnoderank") {
+            let mut rank_of: HashMap<String, usize> = HashMap::new();
+            for (rank, (_, nodes, _)) in self.switches.iter().enumerate() {
+                for node in hostlist::expand(nodes).into_iter().flatten() {
+                    rank_of.insert(node, rank + 1);
+                }
+            }
+            (self.nodes).sort_by_key(|node| rank_of.get(&node.name).copied().unwrap_or(0));
+        } else {
+            (self.nodes).sort_by(|a, b| in_natural_order(a.name.as_bytes(), b.name.as_bytes()));
+        }
+        let numbers = self.nodes.iter().enumerate();
+        self.numbers = numbers
+            .map(|(number, node)| (node.name.clone(), number))
+            .collect();
+    }
+
     fn finish(mut self) -> Result<(Cluster, Vec<String>), String> {
         if self.nodes.is_empty() {
             return Err(
@@ -194,6 +217,7 @@ impl Builder {
                     .to_owned(),
             );
         }
+        self.order_nodes();
         let mut notes = Vec::new();
         let mut partitions = Vec::new();
         for (mut partition, list) in std::mem::take(&mut self.partitions) {
@@ -796,4 +820,34 @@ fn association(record: &Record) -> Result<Option<Association>, String> {
         parent: parent.map(str::to_owned),
         shares,
     }))
+}
+
+/// Names with their numbers by value, `n2` before `n10`; of two numbers one of which begins with 0,
+/// digit by digit (Slurm's `strnatcmp`).
+fn in_natural_order(mut a: &[u8], mut b: &[u8]) -> Ordering {
+    let digits = |text: &[u8]| text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    loop {
+        let (of_a, of_b) = (digits(a), digits(b));
+        if of_a == 0 || of_b == 0 {
+            let (Some(&first), Some(&second)) = (a.first(), b.first()) else {
+                return a.len().cmp(&b.len());
+            };
+            if first != second {
+                return first.cmp(&second);
+            }
+            (a, b) = (&a[1..], &b[1..]);
+            continue;
+        }
+        let by_digit = a[0] == b'0' || b[0] == b'0';
+        let by_length = if by_digit {
+            Ordering::Equal
+        } else {
+            of_a.cmp(&of_b)
+        };
+        let order = by_length.then_with(|| a[..of_a].cmp(&b[..of_b]));
+        if order != Ordering::Equal {
+            return order;
+        }
+        (a, b) = (&a[of_a..], &b[of_b..]);
+    }
 }

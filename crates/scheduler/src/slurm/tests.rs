@@ -183,6 +183,41 @@ fn leaf_switches_of_a_tree_are_filled_as_slurm_fills_them() {
     assert_eq!(nodes(&simulated(&log, &flat), 2), [4, 5, 6, 7, 8]);
 }
 
+/// As a real run of 500 jobs shows (Slurm 20.11, nodes of slurm.conf in the order n, m, g1, b1):
+/// the first job of twelve CPUs got b1, the next that could not have it g1.
+#[test]
+fn nodes_are_taken_by_name_not_as_files_list_them() {
+    let conf = |param: &str| {
+        let conf = format!(
+            "TopologyPlugin=topology/tree\n{param}NodeName=DEFAULT CPUs=12\nNodeName=n[1-12]\n\
+             NodeName=g1\nNodeName=b1\nPartitionName=main Nodes=ALL Default=YES\n"
+        );
+        let topology = "SwitchName=IBN Nodes=n[1-12]\nSwitchName=IBG Nodes=g1,b1\n\
+            SwitchName=TOP Switches=IBN,IBG\n";
+        let files = [("slurm.conf", conf), ("topology.conf", topology.to_owned())];
+        read_cluster(&files.map(|(name, text)| (name.to_owned(), text)))
+            .unwrap()
+            .0
+    };
+    let names = |cluster: &Cluster| {
+        let names: Vec<String> = cluster.nodes.iter().map(|node| node.name.clone()).collect();
+        names.join(" ")
+    };
+    let by_name = conf("");
+    assert_eq!(
+        names(&by_name),
+        "b1 g1 n1 n2 n3 n4 n5 n6 n7 n8 n9 n10 n11 n12"
+    );
+    let mut log = JobLog::default();
+    job(&mut log, 0, 100, 600, 1, 12);
+    job(&mut log, 0, 100, 600, 1, 12);
+    let schedule = simulated(&log, &by_name);
+    assert_eq!([nodes(&schedule, 0), nodes(&schedule, 1)], [[0], [1]]);
+    let by_switch = conf("TopologyParam=SwitchAsNodeRank\n");
+    assert!(names(&by_switch).starts_with("n1 n2 n3"));
+    assert!(names(&by_switch).ends_with("n12 g1 b1"));
+}
+
 #[test]
 fn a_tree_that_makes_no_sense_is_refused() {
     let refused = |topology: &str| {
