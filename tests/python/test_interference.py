@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 from odonata import Result, Scenario, ScenarioError, interference, run
 from odonata.cli import main
 from odonata.columns import numbers
+from odonata.report.html.interference import section
+from odonata.report.summaries import print_interference
 from odonata.study import interference as module
 from odonata.study.interference import quantile
 
@@ -146,7 +149,7 @@ def test_results_are_written_and_not_simulated_twice(
     assert files >= pictures | tables | {"interference.json", "scenario.toml"}
     for name in tables:
         for field in pq.read_schema(out / name):
-            unit = b"ps" if field.name.endswith("_ps") else None
+            unit = {"ps": b"ps", "bytes": b"B"}.get(field.name.rsplit("_", 1)[-1])
             assert (field.metadata or {}).get(b"unit") == unit, (name, field.name)
     answer = json.loads((out / "interference.json").read_text())
     assert answer["jobs"][0]["slowdown"]["mean"] == found.slowdown("left")
@@ -181,6 +184,43 @@ def test_the_command_tells_programs_and_people(
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--target", "nobody"])
     assert ended.value.code == 2 and "left, right, third" in capsys.readouterr().err
+
+
+def test_it_says_who_was_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three nodes send to one at full rate, so that each has to wait for most of the time; the
+    others' node takes all that comes."""
+    incast = {"pattern": "hot-spot", "hot_ranks": [0], "fraction": 1.0, "load": 1.0}
+    shift = {"pattern": "shift", "offset": 1, "load": 0.3}
+    jobs = [
+        {"name": name, "placement": nodes, "traffic": {**traffic, "message": "64 KiB"}}
+        for name, nodes, traffic in (("incast", [0, 8, 16, 24], incast), ("shift", [1, 9], shift))
+    ]
+    what = scenario(*jobs, simulation={"duration": "200 us", "warmup": "20 us"})
+    held = what.with_set({"network.nic.congestion_control": "slingshot"})
+    found = interference(held, target="shift", out=tmp_path)
+    rows = found.held.to_pylist()
+    assert [row["held_ps"] for row in rows] == sorted((r["held_ps"] for r in rows), reverse=True)
+    assert {(row["name"], row["source_node"], row["destination_node"]) for row in rows} == {
+        ("incast", node, 0) for node in (8, 16, 24)
+    }
+    # Each is permitted a third of what it would send.
+    assert all(0.5 < row["held_ps"] / 180e6 <= 1 for row in rows)
+    [of_incast] = module.figures(found)["held"]
+    assert of_incast == {
+        "name": "incast",
+        "pairs": 3,
+        "longest": {key: value for key, value in rows[0].items() if key != "name"},
+    }
+    assert module.load(tmp_path).held.equals(found.held)
+    print_interference(Console(width=200), found, tmp_path)
+    shown = capsys.readouterr().out
+    assert "Congestion control held back 3 pairs of nodes of incast, the longest from" in shown
+    parts = section(tmp_path).parts
+    assert any("3 pairs of nodes held back" in str(part) for part in parts)
+    # Analyses of before there was congestion control have no such table.
+    (tmp_path / "held.parquet").unlink()
+    assert module.load(tmp_path).held.num_rows == 0
+    assert interference(what, target="shift").held.num_rows == 0
 
 
 def test_quantiles_of_buckets() -> None:

@@ -41,8 +41,11 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
     console.print(_cost(run, result.timing), style="dim", soft_wrap=True)
     console.print(_job_table(summary["jobs"]))
-    for remark in [*_remarks(summary), *_held_back(result)]:
+    for remark in _remarks(summary):
         console.print(remark)
+    held = result.table("held_pairs").to_pylist()
+    if held:
+        console.print(_held_back(len(held), max(held, key=lambda pair: pair["held_ps"])))
     console.print(_link_table(summary["link_classes"]))
     busiest = summary["most_loaded_links"][:5]
     if busiest:
@@ -262,6 +265,9 @@ def print_interference(console: Console, found: Interference, directory: Path) -
         for link in job["links"][:3]:
             waited = display.duration(link["waited_ps"])
             console.print(f"  {waited:>9} for {escape(link['by_name'])} at {link['link_name']}")
+    for held in answer["held"]:
+        whose = f" of [bold]{escape(held['name'])}[/]"
+        console.print(_held_back(held["pairs"], held["longest"], whose))
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
 
 
@@ -403,17 +409,13 @@ def _remarks(summary: Mapping[str, Any]) -> list[str]:
     return remarks
 
 
-def _held_back(result: Result) -> list[str]:
-    """What congestion control held back, if it did."""
-    pairs = result.table("held_pairs")
-    if not pairs.num_rows:
-        return []
-    longest = max(pairs.to_pylist(), key=lambda pair: pair["held_ps"])
-    return [
-        f"Congestion control held back {pairs.num_rows:,} pairs of nodes, the longest from node "
+def _held_back(pairs: int, longest: Mapping[str, Any], whose: str = "") -> str:
+    """How many pairs of nodes congestion control held back, and which of them waited longest."""
+    return (
+        f"Congestion control held back {pairs:,} pairs of nodes{whose}, the longest from node "
         f"{longest['source_node']} to {longest['destination_node']} for "
         f"{display.duration(longest['held_ps'])}."
-    ]
+    )
 
 
 def cut_off(job: Mapping[str, Any], run: Mapping[str, Any]) -> str | None:

@@ -83,6 +83,19 @@ WAITS = pa.schema(
     ]
 )
 
+HELD = pa.schema(
+    [
+        # All jobs with ranks on both nodes.
+        pa.field("name", pa.string()),
+        # As in `held_pairs`.
+        pa.field("source_node", pa.int32()),
+        pa.field("destination_node", pa.int32()),
+        pa.field("notifications", pa.int64()),
+        pa.field("held_ps", pa.int64()),
+        pa.field("held_bytes", pa.int64()),
+    ]
+)
+
 #: Columns of waits that always have a value.
 _SUMMED = ("sending_ps", "blocking_ps", "waited_ps", "share")
 
@@ -103,6 +116,8 @@ class Interference:
         latencies: Message latencies: one row per run and job that ran.
         waits: Where each job waited for which other job when all ran: one row per two jobs and
             link, the most expensive first. Empty if that was not recorded.
+        held: What congestion control held back when all ran: one row per pair of nodes, the one
+            that waited longest first.
     """
 
     scenario: Scenario
@@ -112,6 +127,7 @@ class Interference:
     matrix: pa.Table
     latencies: pa.Table
     waits: pa.Table
+    held: pa.Table
 
     @property
     def tables(self) -> dict[str, pa.Table]:
@@ -121,6 +137,7 @@ class Interference:
             "matrix": self.matrix,
             "latencies": self.latencies,
             "waits": self.waits,
+            "held": self.held,
         }
 
     def slowdown(self, job: int | str, quantity: str = "mean") -> float:
@@ -299,7 +316,7 @@ class _Plan:
         if self.end_ps is not None and not self._ends(run):
             changes["simulation.duration"] = f"{self.end_ps} ps"
         scenario = self.scenario.with_set(changes) if changes else self.scenario
-        keep = keep_with_waits if recorded else keep_latencies
+        keep = keep_together if run == self.everybody else keep_latencies
         return Point(self.name(run), scenario, keep, float(len(run) + 2 * recorded))
 
     def evaluate(self, done: Mapping[str, Record]) -> Interference:
@@ -338,6 +355,7 @@ class _Plan:
             pa.Table.from_pylist(matrix, MATRIX),
             pa.Table.from_pylist(latencies, LATENCIES),
             pa.Table.from_pylist(waits, WAITS),
+            pa.Table.from_pylist(together["held"], HELD),
         )
 
 
@@ -357,12 +375,24 @@ def keep_latencies(result: Result) -> Record:
         figures = {f"message_latency_{f}_ps": row[f"message_latency_{f}_ps"] for f in _FIGURES}
         run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
         jobs.append({**figures, "run_time_ps": run_time, "buckets": buckets})
-    return {"end_ps": int(result.meta["end_ps"]), "jobs": jobs, "waits": None}
+    return {"end_ps": int(result.meta["end_ps"]), "jobs": jobs}
 
 
-def keep_with_waits(result: Result) -> Record:
-    """The same, and who waited for whom where."""
-    return {**keep_latencies(result), "waits": wait_rows(result)}
+def keep_together(result: Result) -> Record:
+    """The same, who waited for whom where, and whom congestion control held back."""
+    return {**keep_latencies(result), "waits": wait_rows(result), "held": _held(result)}
+
+
+def _held(result: Result) -> list[dict[str, Any]]:
+    jobs: dict[int, set[int]] = {}
+    for row in result.placement.to_pylist():
+        jobs.setdefault(row["node"], set()).add(row["job"])
+    names = result.jobs["name"].to_pylist()
+    rows = []
+    for row in result.table("held_pairs").to_pylist():
+        both = sorted(jobs[row["source_node"]] & jobs[row["destination_node"]])
+        rows.append({"name": ", ".join(names[job] for job in both), **row})
+    return sorted(rows, key=lambda row: -row["held_ps"])
 
 
 # --- What it shows ----------------------------------------------------------------------
@@ -426,8 +456,8 @@ def _latencies(beside: str, job: int, name: str, kept: Mapping[str, Any]) -> dic
     return {**row, "run_time_ps": run_time, **figures}
 
 
-def _waits(kept: Sequence[dict[str, Any]] | None, victims: Sequence[int]) -> list[dict[str, Any]]:
-    rows = [row for row in kept or () if row["job"] in victims]
+def _waits(kept: Sequence[dict[str, Any]], victims: Sequence[int]) -> list[dict[str, Any]]:
+    rows = [row for row in kept if row["job"] in victims]
     total: dict[int, int] = {}
     for row in rows:
         total[row["job"]] = total.get(row["job"], 0) + row["waited_ps"]
@@ -471,7 +501,17 @@ def figures(found: Interference, links: int = 5) -> dict[str, Any]:
         for row in found.matrix.to_pylist()
     ]
     target = None if found.target is None else found.names[found.target]
-    return {"target": target, "jobs": jobs, "matrix": matrix}
+    held: dict[str, list[dict[str, Any]]] = {}
+    for row in found.held.to_pylist():
+        held.setdefault(row.pop("name"), []).append(row)
+    return {
+        "target": target,
+        "jobs": jobs,
+        "matrix": matrix,
+        "held": [
+            {"name": name, "pairs": len(rows), "longest": rows[0]} for name, rows in held.items()
+        ],
+    }
 
 
 def write(found: Interference, claim: Claim, notice: Callable[[str], object] = warn) -> None:
@@ -501,7 +541,13 @@ def load(directory: Path) -> Interference:
         OutputError: If it cannot be read.
         ScenarioError: If its scenario has been changed into none.
     """
-    schemas = {"slowdowns": SLOWDOWNS, "matrix": MATRIX, "latencies": LATENCIES, "waits": WAITS}
+    schemas = {
+        "slowdowns": SLOWDOWNS,
+        "matrix": MATRIX,
+        "latencies": LATENCIES,
+        "waits": WAITS,
+        "held": HELD,
+    }
     report = read_keys(directory / RESULT_FILE, {"target": Maybe(str)}).get("target")
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     names = scenario.job_names()
@@ -509,10 +555,16 @@ def load(directory: Path) -> Interference:
     tables = {}
     for name, schema in schemas.items():
         file = directory / f"{name}.parquet"
+        if schema is HELD and not file.exists():
+            # Analyses of before there was congestion control.
+            tables[name] = HELD.empty_table()
+            continue
         full = [
             field.name
             for field in schema
-            if pa.types.is_string(field.type) or field.name in ("job", "by_job", "link", *_SUMMED)
+            if schema is HELD
+            or pa.types.is_string(field.type)
+            or field.name in ("job", "by_job", "link", *_SUMMED)
         ]
         tables[name] = read_table(file, schema, full=full)
         for column in ("job", "by_job"):

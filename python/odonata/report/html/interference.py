@@ -13,6 +13,9 @@ from odonata.report.html.parts import Chart, Part, Section, facts, paragraph, so
 from odonata.report.html.run import waits
 from odonata.study.interference import load
 
+#: Pairs of nodes that are shown at most.
+MOST_HELD = 40
+
 
 def section(directory: Path, *, brief: bool = False) -> Section:
     """What is shown of the analysis that ``odonata interference`` has left in a directory.
@@ -73,6 +76,20 @@ def section(directory: Path, *, brief: bool = False) -> Section:
         slowed.append(paragraph("Pairs of jobs were not simulated."))
     if found.waits.num_rows:
         slowed += waits(found.waits.to_pylist(), names)
+    if found.held.num_rows:
+        texts = [
+            [
+                row["name"],
+                f"{row['source_node']} → {row['destination_node']}",
+                display.duration(row["held_ps"]),
+                display.size(row["held_bytes"]),
+                f"{row['notifications']:,}",
+            ]
+            for row in found.held.slice(0, MOST_HELD).to_pylist()
+        ]
+        columns = ["job", "from node to node", "waited", "bytes that waited", "notices"]
+        what = f"{found.held.num_rows:,} pairs of nodes held back by congestion control"
+        slowed.append(table(columns, texts, f"{what}, the longest first", texts=2))
     parts.append(Part("Who slows whom", slowed))
     parts.append(
         Part(
