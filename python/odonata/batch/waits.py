@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from odonata.columns import numbers
+from odonata.columns import absent, numbers
 
 if TYPE_CHECKING:
     from odonata.batch.schedules import Schedule
@@ -47,7 +47,7 @@ def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
     size, submit, start, end = (
         numbers(jobs, name) for name in (schedule.unit, "submit_s", "start_s", "end_s")
     )
-    ran = jobs["start_s"].combine_chunks().is_valid().to_numpy(zero_copy_only=False)
+    ran = ~absent(jobs["start_s"].combine_chunks())
     refused = Counter(text for text in jobs["reason"].to_pylist() if text)
     size, submit, start, end = size[ran], submit[ran], start[ran], end[ran]
     waited = start > submit

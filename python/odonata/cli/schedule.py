@@ -323,9 +323,12 @@ def _stretch(schedule: Schedule | Outcome) -> float | None:
     # The column is there with a network.
     if isinstance(schedule, Outcome) or "communication_share" not in schedule.jobs.column_names:
         return None
-    frame = schedule.jobs.select(["run_s", "log_run_s"]).to_pandas().dropna()
-    frame = frame[frame["log_run_s"] > 0]
-    return None if frame.empty else float((frame["run_s"] / frame["log_run_s"]).mean())
+    from odonata.columns import numbers
+
+    run, log = (numbers(schedule.jobs, name) for name in ("run_s", "log_run_s"))
+    # What has no value is negative.
+    known = (run >= 0) & (log > 0)
+    return float((run[known] / log[known]).mean()) if known.any() else None
 
 
 def _circuits(summary: dict[str, Any]) -> str:
