@@ -11,10 +11,12 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+import odonata
 from odonata.cli.commands import odonata as command
 from odonata.errors import ClusterError, MachineError
 from odonata.machines.hosts import read_hosts
 from odonata_live.cluster.model import read_node_list
+from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.topologies import read_topology, read_topology_file
 
 DATA = Path(__file__).parents[3] / "shared" / "data"
@@ -202,6 +204,38 @@ def test_every_command_takes_every_form_of_topology(form: str, files: Path) -> N
     assert (job["job"], job["start_s"]) == ("2", 540)
 
 
+@pytest.mark.parametrize("form", TOPOLOGIES)
+def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: Path) -> None:
+    out, taken = files / "machine", files / "taken"
+    taken.write_text("n[1-3]\nn[4-7]\n")
+    options = ("--topology", files / form, "--nodes", str(taken), "--out", out)
+    written = run("cluster", "machine", *options, "--bandwidth", "10 GB/s")
+    assert written.exit_code == 0, written.output
+
+    def parts(of: Topology) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
+        of_switches, of_islands = (
+            {frozenset(n for n in at if at[n] == one) - {"n0"} for one in at.values()}
+            for at in (of.leaf_of_node, of.island_of_node())
+        )
+        return of_switches, of_islands
+
+    known = read_topology_file(files / form, notice=lambda sentence: None)
+    assert parts(read_topology_file(out / "machine.toml")) == parts(known)
+    described = odonata.topology(out / "machine.toml").description
+    assert described["nodes"] == 7
+    # Three nodes and four, below one switch: no link carries less than the nodes below it.
+    bandwidths = sorted(one["bandwidth_bytes_per_s"] for one in described["link_classes"])
+    assert bandwidths == [10e9, 30e9, 40e9]
+    assert odonata.verify(out / "machine.toml")
+
+
+def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path) -> None:
+    missing = run("cluster", "machine")
+    assert "found no topology; allowed: --topology FILE" in " ".join(missing.output.split())
+    strangers = run("cluster", "machine", "--topology", files / "links", "--nodes", "n[7-8]")
+    assert "1 of 2 nodes are on no switch, such as n8" in str(strangers.exception)
+
+
 @pytest.mark.parametrize("form", [*NODES, *NAMES])
 def test_every_command_takes_every_form_of_nodes(form: str, files: Path) -> None:
     assert list(read_node_list((files / form).read_text())) != []
@@ -255,7 +289,7 @@ def test_groups_and_topologies_are_one_option() -> None:
     """One name, one text, one type: whichever command it is."""
     group = command.get_command(click.Context(command), "cluster")
     assert isinstance(group, click.Group)
-    for name, expected in (("topology", 7), ("squeue", 4), ("sinfo", 4)):
+    for name, expected in (("topology", 8), ("squeue", 4), ("sinfo", 4)):
         found = [
             option
             for one in group.commands.values()
