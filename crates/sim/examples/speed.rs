@@ -1,7 +1,9 @@
 //! Packet-hops per CPU second of the engine alone, without facade and tables:
-//! `cargo run --release -p odonata-sim --example speed -- NODES LOAD MICROSECONDS THREADS MODEL ALGORITHM`,
+//! `cargo run --release -p odonata-sim --example speed -- NODES LOAD MICROSECONDS THREADS MODEL ALGORITHM SCHEME BYTES`,
 //! where the model of the routers is `ideal` (the default), `bounded`, `crossbar-credits` (bounded, with
-//! credits taken there) or `output-queues`, and the algorithm `minimal` (the default), `ugal-l` or `par`.
+//! credits taken there) or `output-queues`, the algorithm `minimal` (the default), `ugal-l` or `par`,
+//! the scheme of congestion control `none` (the default) or another with its default keys, and
+//! messages have 256 bytes by default, one packet.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -11,9 +13,10 @@ use odonata_network::routing::{AdaptiveOptions, Algorithm, AnyRouting, RoutingSp
 use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, GroupWiring};
 use odonata_network::{LinkClass, LinkKind};
 use odonata_run::{
-    Arbitration, CongestionControl, CreditUse, Crossbar, CrossbarRate, Decisions, EngineConfig,
-    InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords, NicModel, OccupancyCount,
-    Progress, Protocol, Room, RouterModel, Switching,
+    Arbitration, CongestionControl, CreditUse, Crossbar, CrossbarRate, Decisions, EcnKeys,
+    EngineConfig, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
+    NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel, SlingshotKeys, Switching,
+    WindowKeys,
 };
 use odonata_sim::run_any;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -79,6 +82,15 @@ fn main() {
         Some("output-queues") => (Crossbar::Ideal, CreditUse::Crossbar),
         Some(other) => panic!("{other} is no model of this example"),
     };
+    let congestion_control = match arguments.get(6).map(String::as_str) {
+        None | Some("none") => CongestionControl::None,
+        Some("window") => CongestionControl::Window(WindowKeys::default()),
+        Some("ecn") => CongestionControl::Ecn(EcnKeys::default()),
+        Some("infiniband") => CongestionControl::Infiniband(InfinibandKeys::default()),
+        Some("slingshot") => CongestionControl::Slingshot(SlingshotKeys::default()),
+        Some(other) => panic!("{other} is no congestion control of this example"),
+    };
+    let message = argument(7, 256.0);
     let config = EngineConfig {
         packet: Bytes(256),
         router: RouterModel {
@@ -96,7 +108,7 @@ fn main() {
             injection: InjectionOrder::RoundRobin,
             loopback_latency: Picoseconds(100_000),
             loopback_bandwidth: Bandwidth::new(rate).expect("in range"),
-            congestion_control: CongestionControl::None,
+            congestion_control,
         },
         decisions: Decisions::PerPacket,
         virtual_channels: None,
@@ -112,9 +124,9 @@ fn main() {
             OpenLoop::new(
                 Pattern::UniformRandom,
                 Arrivals::Poisson {
-                    mean_gap_ps: 256.0 / (rate as f64 * load) * 1e12,
+                    mean_gap_ps: message / (rate as f64 * load) * 1e12,
                 },
-                Bytes(256),
+                Bytes(message as u64),
                 ranks,
             )
             .expect("a load"),

@@ -39,7 +39,7 @@ use odonata_run::{
 use odonata_units::{Bytes, NodeId, Picoseconds};
 
 use crate::support::{
-    Listed, MINIMAL, RATE, TO_THE_END, bandwidth, config, dragonfly, job, open, shared_file,
+    MINIMAL, RATE, TO_THE_END, bandwidth, config, dragonfly, flow, job, open, shared_file,
     simulate, uniform_links,
 };
 
@@ -254,7 +254,6 @@ fn assert_close(point: &Point, found: &Found) {
 #[test]
 fn a_lone_packet_takes_booksims_cycles() {
     let topology = network();
-    let rank = odonata_units::RankId;
     for flits in [1, 8, 10] {
         // Beside node 0 on its router, in its group, and in other groups with no,
         // one and two local hops: latencies of the channels, and routers.
@@ -265,18 +264,7 @@ fn a_lone_packet_takes_booksims_cycles() {
             (10, 112, 3),
             (36, 122, 4),
         ] {
-            let send = odonata_load::Operation::Send {
-                to: rank(1),
-                bytes: Bytes(flits * FLIT),
-                tag: 0,
-            };
-            let receive = odonata_load::Operation::Receive {
-                from: rank(0),
-                tag: 0,
-            };
-            let wait = odonata_load::Operation::WaitAll;
-            let script = Listed::load(vec![vec![send, wait.clone()], vec![receive, wait]]);
-            let jobs = [job("lone", [0, node], script)];
+            let jobs = [flow(0, node, flits * FLIT)];
             let config = engine(flits, AS_BOOKSIM);
             let outcome = simulate(&topology, &MINIMAL, &config, &jobs, &TO_THE_END).unwrap();
             let cycles = channels + (routers + 1) + routers + flits - 1;

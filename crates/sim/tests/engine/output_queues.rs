@@ -1,13 +1,12 @@
 //! Output queues behind an ideal crossbar: packets take room at the other end of a link before
 //! they join the queue for it, and leave their input buffer with that.
 
-use odonata_load::Operation;
 use odonata_network::{Hop, PacketRoute, RouterView, Routing, Topology};
 use odonata_run::{Arbitration, CreditUse, EngineConfig, JobPlan, Outcome, Room, Switching};
-use odonata_units::{Bytes, Picoseconds, RankId, RouterId};
+use odonata_units::{Bytes, Picoseconds, RouterId};
 
 use crate::support::{
-    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, config, dragonfly, job, simulate,
+    MINIMAL, RATE, TO_THE_END, assert_conserved, config, dragonfly, messages, simulate,
     simulate_with, uniform_links,
 };
 
@@ -33,26 +32,6 @@ fn pair(packets: u64) -> Topology {
     links.local.latency = Picoseconds(LOCAL);
     links.local.buffer = Bytes(packets * 256 + 255);
     dragonfly(2, 2, 1, 1, links)
-}
-
-/// `count` messages of `bytes` each.
-fn messages(from: u32, to: u32, count: usize, bytes: u64) -> JobPlan {
-    let send = Operation::Send {
-        to: RankId(1),
-        bytes: Bytes(bytes),
-        tag: 0,
-    };
-    let receive = Operation::Receive {
-        from: RankId(0),
-        tag: 0,
-    };
-    let all = |one: Operation| {
-        let mut all = vec![one; count];
-        all.push(Operation::WaitAll);
-        all
-    };
-    let load = Listed::load(vec![all(send), all(receive)]);
-    job(&format!("{from} to {to}"), [from, to], load)
 }
 
 fn run(topology: &Topology, config: &EngineConfig, jobs: &[JobPlan]) -> Outcome {

@@ -16,7 +16,7 @@ use odonata_run::{
     Progress, Protocol, Room, RouterModel, SimError, Switching,
 };
 use odonata_sim::{run, run_any};
-use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RankId};
 
 /// 8 bytes per nanosecond: round numbers of picoseconds for whole flits of 8 bytes.
 pub const RATE: u64 = 8_000_000_000;
@@ -136,6 +136,38 @@ pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> J
     }
 }
 
+pub fn send(to: u32, bytes: u64) -> Operation {
+    Operation::Send {
+        to: RankId(to),
+        bytes: Bytes(bytes),
+        tag: 0,
+    }
+}
+
+pub fn receive(from: u32) -> Operation {
+    Operation::Receive {
+        from: RankId(from),
+        tag: 0,
+    }
+}
+
+/// Rank 0 of a job on nodes `from` and `to` sends `count` messages of `bytes` each to rank 1, all
+/// at once.
+pub fn messages(from: u32, to: u32, count: usize, bytes: u64) -> JobPlan {
+    let all = |one: Operation| {
+        let mut all = vec![one; count];
+        all.push(Operation::WaitAll);
+        all
+    };
+    let load = Listed::load(vec![all(send(1, bytes)), all(receive(0))]);
+    job(&format!("{from} to {to}"), [from, to], load)
+}
+
+/// The same with one message.
+pub fn flow(from: u32, to: u32, bytes: u64) -> JobPlan {
+    messages(from, to, 1, bytes)
+}
+
 /// Sources that offer `bytes_per_second` each.
 pub fn open(
     pattern: Pattern,
@@ -172,7 +204,7 @@ impl Script for Listed {
     fn ranks(&self) -> u32 {
         self.0.len() as u32
     }
-    fn next(&self, rank: odonata_units::RankId, cursor: &mut Cursor) -> Operation {
+    fn next(&self, rank: RankId, cursor: &mut Cursor) -> Operation {
         let operation = self.0[rank.index()].get(cursor.position as usize);
         cursor.position += 1;
         operation.cloned().unwrap_or(Operation::Finish)
@@ -265,4 +297,11 @@ pub fn assert_conserved(outcome: &Outcome) {
     let created: u64 = outcome.jobs.iter().map(|job| job.bytes_created).sum();
     let delivered: u64 = outcome.jobs.iter().map(|job| job.bytes_delivered).sum();
     assert_eq!((books.created, books.delivered), (created, delivered));
+}
+
+/// Bytes that each job got between the warm-up and the end.
+pub fn delivered(outcome: &Outcome) -> Vec<u64> {
+    assert_conserved(outcome);
+    let jobs = outcome.jobs.iter();
+    jobs.map(|job| job.bytes_delivered_measured).collect()
 }

@@ -1,36 +1,17 @@
 //! Bandwidths: of a single flow, of flows that share a port, and of a flow that
 //! its credits hold back.
 
-use odonata_load::Operation;
 use odonata_network::{LinkKind, Topology};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, CrossbarRate, EngineConfig, InjectionOrder, JobPlan,
-    MessageRecords, Outcome, Sender, Switching,
+    MessageRecords, Sender, Switching,
 };
-use odonata_units::{Bytes, Picoseconds, RankId};
+use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{
-    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, config, crossbar, dragonfly, job, link,
-    measure, simulate, uniform_links,
+    MINIMAL, RATE, TO_THE_END, config, crossbar, delivered, dragonfly, flow, link, measure,
+    simulate, uniform_links,
 };
-
-/// Rank 0 of a job on nodes `from` and `to` sends one message to rank 1.
-fn flow(from: u32, to: u32, bytes: u64) -> JobPlan {
-    let send = Operation::Send {
-        to: RankId(1),
-        bytes: Bytes(bytes),
-        tag: 0,
-    };
-    let receive = Operation::Receive {
-        from: RankId(0),
-        tag: 0,
-    };
-    let load = Listed::load(vec![
-        vec![send, Operation::WaitAll],
-        vec![receive, Operation::WaitAll],
-    ]);
-    job(&format!("{from} to {to}"), [from, to], load)
-}
 
 fn bounded(speedup: f64) -> Crossbar {
     Crossbar::Bounded {
@@ -75,19 +56,12 @@ fn one_flow_gets_the_bottleneck() {
     }
 }
 
-/// Bytes that each job got between a warm-up and the end.
-fn shares(outcome: &Outcome) -> Vec<u64> {
-    assert_conserved(outcome);
-    let of = |job: &odonata_run::JobOutcome| job.bytes_delivered_measured;
-    outcome.jobs.iter().map(of).collect()
-}
-
 /// Every flow's share is within 1 % of the mean, and together they fill the link.
 fn assert_fair(config: &EngineConfig, topology: &Topology, jobs: &[JobPlan], what: &str) {
     let (warmup, end) = (20_000_000, 120_000_000);
     let measurement = measure(warmup, end, MessageRecords::None);
     let outcome = simulate(topology, &MINIMAL, config, jobs, &measurement).unwrap();
-    let shares = shares(&outcome);
+    let shares = delivered(&outcome);
     let capacity = RATE as f64 * (end - warmup) as f64 * 1e-12;
     let total = shares.iter().sum::<u64>() as f64;
     // Whole packets at both edges of the measurement.

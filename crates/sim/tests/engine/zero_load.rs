@@ -37,7 +37,7 @@ use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RankId, RouterId};
 
 use crate::support::{
     Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, bandwidth, config, crossbar, dragonfly,
-    job, link, shared_file, simulate, simulate_with, uniform_links,
+    flow, job, link, receive, send, shared_file, simulate, simulate_with, uniform_links,
 };
 
 /// A routing algorithm that sees no queues and whose draws depend on the place
@@ -586,15 +586,6 @@ fn messages_within_a_node() {
     config.nic.loopback_bandwidth = bandwidth(3_000_000_000);
     config.nic.loopback_latency = Picoseconds(12_345);
     config.nic.injection = InjectionOrder::Fifo;
-    let send = |to, bytes| Operation::Send {
-        to: RankId(to),
-        bytes: Bytes(bytes),
-        tag: 0,
-    };
-    let receive = |from| Operation::Receive {
-        from: RankId(from),
-        tag: 0,
-    };
     // Ranks 0 and 1 on node 0, rank 2 on node 1.
     let load = Listed::load(vec![
         vec![send(1, 1_000), send(1, 7), send(2, 256), Operation::WaitAll],
@@ -636,18 +627,9 @@ fn a_route_may_visit_hundreds_of_routers() {
         text.push_str(&format!("link {} {router}\n", router - 1));
     }
     let topology = edge_list::import(&text, &[]).unwrap();
-    let send = Operation::Send {
-        to: RankId(1),
-        bytes: Bytes(256),
-        tag: 0,
-    };
-    let receive = Operation::Receive {
-        from: RankId(0),
-        tag: 0,
-    };
-    let job = job("far", 0..2, Listed::load(vec![vec![send], vec![receive]]));
     let routing = RoutingSpec::new(Algorithm::ShortestPath);
-    let outcome = simulate(&topology, &routing, &config(), &[job], &TO_THE_END).unwrap();
+    let jobs = [flow(0, 1, 256)];
+    let outcome = simulate(&topology, &routing, &config(), &jobs, &TO_THE_END).unwrap();
     let visited = &outcome.jobs[0].routers_visited;
     assert_eq!((visited.len(), visited[301]), (302, 1));
     // 302 links of 10 ns with a flit of 8 B (1 ns) on each, 301 routers of 40 ns, and the

@@ -1,6 +1,7 @@
 //! Nodes that send what an end-to-end protocol permits, and what is collected for it on the way.
 
 use super::Partition;
+use crate::engine::interface::OutMessage;
 use crate::engine::model::Model;
 use crate::engine::packets::NIL;
 use crate::engine::port::NEVER;
@@ -22,25 +23,40 @@ impl<M: Model> Partition<'_, M> {
                 return true;
             }
         }
-        if !self.interfaces.all[index].open_active && self.pull_open_message(index, now) {
-            let interface = &mut self.interfaces.all[index];
-            interface.open_active = true;
-            let message = self.interfaces.outgoing;
-            let queue = &mut interface.outgoing;
-            self.interfaces.waiting.push_back(queue, message);
+        let mut fresh = false;
+        if !self.interfaces.all[index].open_active {
+            fresh = self.pull_open_message(index, now);
+            self.interfaces.all[index].open_active = fresh;
         }
         let mut next = NEVER;
         let (protocol, packet) = (&mut self.protocol, u64::from(self.packet));
-        let queue = &mut self.interfaces.all[index].outgoing;
-        let taken = self.interfaces.waiting.take_first(queue, |message| {
+        let mut permitted = |message: &OutMessage| {
             let bytes = message.bytes_left.min(packet) as u32;
             let at = protocol.permitted(index, message.contents.destination, bytes, now);
             next = next.min(at);
             at <= now
-        });
-        if let Some(message) = taken {
-            self.interfaces.outgoing = message;
-            return true;
+        };
+        let queue = &mut self.interfaces.all[index].outgoing;
+        if queue.is_empty() {
+            if !fresh {
+                self.arm_interface(index, now + 1);
+                return false;
+            }
+            // A message that finds nothing before it need not queue.
+            if permitted(&self.interfaces.outgoing) {
+                return true;
+            }
+            let message = self.interfaces.outgoing;
+            self.interfaces.waiting.push_back(queue, message);
+        } else {
+            if fresh {
+                let message = self.interfaces.outgoing;
+                self.interfaces.waiting.push_back(queue, message);
+            }
+            if let Some(message) = self.interfaces.waiting.take_first(queue, permitted) {
+                self.interfaces.outgoing = message;
+                return true;
+            }
         }
         if self.pull_past_held(index, now, &mut next) {
             return true;

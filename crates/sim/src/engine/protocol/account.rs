@@ -60,6 +60,19 @@ impl Pair {
         })
     }
 
+    /// Whether nothing would be different if it were forgotten.
+    pub fn is_as_new(&self) -> bool {
+        let account = &self.account;
+        let untouched = account.held_since == NEVER
+            && (account.notifications, account.held_ps, account.held_bytes) == (0, 0, 0);
+        untouched
+            && match &self.control {
+                Control::Window(sender) => sender.under_way == 0,
+                Control::Slingshot(sender) => sender.under_way == 0 && sender.window == NEVER,
+                Control::Ecn(_) | Control::Infiniband(_) => false,
+            }
+    }
+
     /// Whether it belongs to a scheme.
     pub fn is_of(&self, keys: &CongestionControl) -> bool {
         matches!(
@@ -123,6 +136,58 @@ impl Pair {
                 sender.notified(keys, now);
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use odonata_run::{SlingshotKeys, WindowKeys};
+
+    use super::*;
+
+    /// A pair is forgotten once all that it has sent has arrived, unless it was held back, which is
+    /// reported, or still is.
+    #[test]
+    fn a_pair_that_was_never_held_back_leaves_nothing() {
+        let window = CongestionControl::Window(WindowKeys { window_bytes: 512 });
+        let slingshot = CongestionControl::Slingshot(SlingshotKeys::default());
+        let packet = Sent {
+            bytes: 256,
+            now: 0,
+            end: 10,
+            warmup: 0,
+        };
+        let notice = |window| Notice {
+            at: 100,
+            from: 1,
+            bytes: 256,
+            window,
+        };
+        for keys in [window, slingshot] {
+            let mut pair = Pair::new(&keys, 1, 1_000, 0).expect("a scheme with pairs");
+            for _ in 0..2 {
+                assert_eq!(pair.permitted(&keys, 256, 0), 0);
+                pair.sent(&keys, packet, 1_000);
+            }
+            pair.heard(&keys, notice(NEVER), 1_000, 100);
+            assert!(!pair.is_as_new(), "a packet is under way");
+            let mut held = pair;
+            pair.heard(&keys, notice(NEVER), 1_000, 100);
+            assert!(pair.is_as_new());
+            // The same, but a third packet has waited for the second acknowledgement.
+            held.sent(&keys, packet, 1_000);
+            held.heard(&keys, notice(256), 1_000, 100);
+            held.sent(&keys, packet, 1_000);
+            assert_eq!(held.permitted(&keys, 256, 150), NEVER);
+            for _ in 0..2 {
+                held.heard(&keys, notice(NEVER), 1_000, 200);
+            }
+            assert!(!held.is_as_new(), "it waits since 150");
+            held.sent(&keys, Sent { now: 200, ..packet }, 1_000);
+            held.heard(&keys, notice(NEVER), 1_000, 300);
+            assert!(!held.is_as_new());
+            assert_eq!((held.account.held_ps, held.account.held_bytes), (50, 256));
         }
     }
 }

@@ -55,16 +55,6 @@ pub(in crate::engine) struct NodeState {
     pub members: Vec<Member>,
 }
 
-impl Node {
-    /// What it keeps of another that it sends to, from now on if it is new.
-    fn pair(&mut self, keys: &CongestionControl, to: u32, now: u64) -> Option<&mut Pair> {
-        match self.pairs.entry(u64::from(to)) {
-            Entry::Occupied(pair) => Some(pair.into_mut()),
-            Entry::Vacant(place) => Some(place.insert(Pair::new(keys, to, self.line, now)?)),
-        }
-    }
-}
-
 impl Paced {
     /// Whether a port marks a packet that joins what waits for it.
     fn marks(&mut self, packet: &Packet, waiting: Waiting) -> bool {
@@ -141,7 +131,12 @@ impl Protocol for Paced {
         // Rates and delays are kept from the first notification on, what is under way always.
         let pair = match keys {
             CongestionControl::Window(_) | CongestionControl::Slingshot(_) => {
-                node.pair(keys, to, packet.now)
+                match node.pairs.entry(u64::from(to)) {
+                    Entry::Occupied(pair) => Some(pair.into_mut()),
+                    Entry::Vacant(place) => {
+                        Pair::new(keys, to, line, packet.now).map(|pair| place.insert(pair))
+                    }
+                }
             }
             _ => node.pairs.get_mut(&u64::from(to)),
         };
@@ -237,9 +232,19 @@ impl Protocol for Paced {
             && notice.at <= now
         {
             node.inbox.pop();
-            if let Some(pair) = node.pair(keys, notice.from, now) {
-                pair.account.notifications += u64::from(notice.bytes == 0 && now >= warmup);
-                pair.heard(keys, notice, line, now);
+            let mut place = match node.pairs.entry(u64::from(notice.from)) {
+                Entry::Occupied(pair) => pair,
+                Entry::Vacant(place) => match Pair::new(keys, notice.from, line, now) {
+                    Some(pair) => place.insert_entry(pair),
+                    None => continue,
+                },
+            };
+            let pair = place.get_mut();
+            pair.account.notifications += u64::from(notice.bytes == 0 && now >= warmup);
+            pair.heard(keys, notice, line, now);
+            // A node that sends to all others would keep as many, which no cache holds.
+            if pair.is_as_new() {
+                place.remove();
             }
         }
     }
