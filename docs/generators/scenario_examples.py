@@ -183,7 +183,10 @@ nodes = [7]
 """,
     "LinkFailure": """\
 [failures]
-links = [ { routers = [0, 1] }, { groups = [2, 3], count = 1, bandwidth = "25 %" } ]
+links = [
+    { routers = [0, 1], at = "40 us", until = "90 us" },
+    { groups = [2, 3], count = 1, bandwidth = "25 %" },
+]
 """,
     "DrawnFailures": """\
 [failures]

@@ -1,12 +1,15 @@
 """Parts of a network that do not work: what is left carries what its links can, and no more."""
 
+from __future__ import annotations
+
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import odonata
-from odonata import Scenario, ScenarioError
+from odonata import Checkpoint, Scenario, ScenarioError
 from odonata.network.exporting import export_network
 
 #: A dragonfly of 72 nodes, 36 routers, 9 groups, one link between every two groups.
@@ -130,6 +133,115 @@ def test_results_are_the_same_on_any_number_of_threads() -> None:
     assert all(run.jobs == runs[0].jobs and run.links == runs[0].links for run in runs[1:])
 
 
+def test_a_link_that_fails_half_way_carries_half() -> None:
+    """Three of four links, then two: on average 2.5, as all that work are full."""
+    failures = {
+        "links": [{"routers": [0, 1], "count": 1}, {"routers": [0, 1], "count": 1, "at": "300 us"}]
+    }
+    case = scenario(PAIR, failures, nodes=8, traffic=ACROSS)
+    found = odonata.run(
+        case.with_set({"simulation.duration": "500 us", "simulation.warmup": "100 us"})
+    )
+    assert accepted(found) == pytest.approx(2 * 2.5 * LINK, rel=0.01)
+    # In 400 us, of which one of them has half; both directions.
+    of_links = zip(found.links["class"].to_pylist(), found.links["bytes"].to_pylist(), strict=True)
+    carried = sorted(sent / (LINK * 400e-6) for name, sent in of_links if name == "dim1" and sent)
+    assert carried == pytest.approx([0.5] * 2 + [1.0] * 4, abs=0.02)
+
+
+def test_a_link_that_has_failed_carries_nothing_once_it_is_drained() -> None:
+    """Down from 20 us on, and measured from 50 us on; the others carry what it did."""
+    failures = {"links": [{"routers": [0, 1], "count": 1, "at": "20 us"}]}
+    found = odonata.run(scenario(PAIR, failures, nodes=8, traffic=ACROSS))
+    of_links = zip(found.links["class"].to_pylist(), found.links["bytes"].to_pylist(), strict=True)
+    assert [sent == 0 for name, sent in of_links if name == "dim1"].count(True) == 2
+    assert accepted(found) == pytest.approx(2 * 3 * LINK, rel=0.01)
+
+
+def test_links_that_come_back_are_used_again() -> None:
+    """Three of four are dark until 20 us, so that all of the measured time has three."""
+    failures = {
+        "links": [
+            {"routers": [0, 1], "count": 1},
+            {"routers": [0, 1], "count": 2, "until": "20 us"},
+        ]
+    }
+    found = odonata.run(scenario(PAIR, failures, nodes=8, traffic=ACROSS))
+    assert accepted(found) == pytest.approx(2 * 3 * LINK, rel=0.01)
+
+
+def test_a_spine_is_taken_down_and_comes_back() -> None:
+    """Two of four spines in the first half of the measured time, three in the second."""
+    tree = {
+        "family": "fat-tree",
+        "down": [4, 4],
+        "up": [4],
+        "routing": {"algorithm": "up-down", "choice": "by-load"},
+    }
+    failures = {"routers": [4], "links": [{"router": 5, "at": "50 us", "until": "300 us"}]}
+    case = scenario(tree, failures, nodes=16, traffic=ACROSS)
+    found = odonata.run(
+        case.with_set({"simulation.duration": "500 us", "simulation.warmup": "100 us"})
+    )
+    assert accepted(found) == pytest.approx(4 * 2.5 * LINK, rel=0.03)
+
+
+#: Groups 2 and 3 of a dragonfly are not joined for a while.
+FOR_A_WHILE: dict[str, Any] = {"links": [{"groups": [2, 3], "at": "4 us", "until": "12 us"}]}
+#: The same, and a tenth of the others fail meanwhile.
+AND_MORE: dict[str, Any] = {
+    **FOR_A_WHILE,
+    "draw": [{"link_class": "global", "share": "10 %", "at": "8 us"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("routing", "failures"),
+    [
+        ("ugal-l", FOR_A_WHILE),
+        ("par", FOR_A_WHILE),
+        ("valiant", FOR_A_WHILE),
+        ("shortest-path", FOR_A_WHILE),
+        ("up-down", AND_MORE),
+    ],
+)
+def test_all_arrives_while_links_fail_and_come_back(routing: str, failures: dict[str, Any]) -> None:
+    """A node takes 17 us to send 71 messages: all moments are within the run."""
+    load = {"kind": "all-to-all", "message": "4 KiB"}
+    case = scenario({**DRAGONFLY, "routing": routing}, failures, nodes=72, motif=load)
+    found = odonata.run(case)
+    assert found.jobs["messages_delivered"].to_pylist() == [72 * 71]
+    (end,) = found.jobs["end_ps"].to_pylist()
+    assert end > 16e6
+    proof = odonata.verify(case)
+    assert proof.safe and proof.proven
+
+
+@pytest.mark.parametrize("router", [{}, {"crossbar": 2.0, "output_buffer": "16 KiB"}])
+def test_moments_are_the_same_on_any_number_of_threads_and_after_a_break(
+    router: dict[str, Any], tmp_path: Path
+) -> None:
+    """A checkpoint every 4 us is also one at each moment at which links change."""
+    load = {"kind": "all-to-all", "message": "8 KiB"}
+    network = {**DRAGONFLY, "routing": "ugal-l", "router": router}
+    case = scenario(network, FOR_A_WHILE, nodes=72, motif=load)
+    whole = odonata.run(case)
+    kept: list[Path] = []
+
+    def keep(event: odonata.CheckpointEvent) -> None:
+        if event.kind == "written":
+            kept.append(tmp_path / f"at-{len(kept)}")
+            shutil.copytree(tmp_path / "run", kept[-1])
+
+    checkpoint = Checkpoint(tmp_path / "run", simulated="4 us", on_event=keep)
+    runs = [odonata.run(case, threads=threads) for threads in (2, 4, 8)]
+    runs.append(odonata.run(case, checkpoint=checkpoint, threads=2))
+    assert len(kept) >= 3
+    runs += [odonata.run(case, checkpoint=Checkpoint(place, resume=True)) for place in kept[:3]]
+    for run in runs:
+        assert run.jobs.equals(whole.jobs) and run.links.equals(whole.links)
+
+
 def test_jobs_of_a_schedule_share_what_is_left(tmp_path: Path) -> None:
     """Two jobs of 40 nodes fit beside each other into 80 nodes, and not into 79."""
     table = """
@@ -155,6 +267,9 @@ nodes = 80
         ({"links": [{"groups": [2, 99]}]}, "there is no group 99: the network's groups are 0 to 8"),
         ({"links": [{"routers": [0, 35]}]}, "there is no link between routers 0 and 35"),
         ({"links": [{"routers": [0]}]}, "at least 2"),
+        ({"links": [{"router": 36}]}, "there is no router 36"),
+        ({"links": [{"router": 3, "groups": [0, 1]}]}, "either `router` or `groups`"),
+        ({"links": [{"router": 3}, {"router": 3}]}, "all links at router 3"),
         ({"links": [{}]}, "`routers` or `groups`, two of them"),
         ({"links": [{"routers": [0, 1], "bandwidth": "100 %"}]}, "0 % and 99.9999 %"),
         ({"links": [{"routers": [0, 1]}, {"routers": [1, 0]}]}, "have failed already"),
@@ -171,6 +286,32 @@ nodes = 80
         ({"draw": [{"count": 1000}]}, "of which only 90 still work"),
         ({"draw": [{"share": "0.1 %"}]}, "is none of them"),
         ({"lnks": []}, "did you mean `links`"),
+        ({"links": [{"routers": [0, 1], "at": "0 s"}]}, "at least"),
+        (
+            {"links": [{"routers": [0, 1], "at": "9 us", "until": "8 us"}]},
+            "later than `at`, 9 us",
+        ),
+        (
+            {"links": [{"routers": [0, 1], "at": "9 us", "bandwidth": "50 %"}]},
+            "only links out of service fail or come back",
+        ),
+        (
+            {
+                "links": [
+                    {"routers": [0, 1], "at": "1 us", "until": "9 us"},
+                    {"routers": [1, 0], "at": "8 us"},
+                ]
+            },
+            "have failed already",
+        ),
+        (
+            {"draw": [{"part": "routers", "count": 1, "at": "8 us"}]},
+            "out of service for the whole run",
+        ),
+        (
+            {"links": [{"router": 0, "at": "5 us"}]},
+            "would have no way to the others",
+        ),
     ],
 )
 def test_what_cannot_fail_is_refused(failures: dict[str, Any], words: str) -> None:
@@ -179,6 +320,44 @@ def test_what_cannot_fail_is_refused(failures: dict[str, Any], words: str) -> No
             scenario(DRAGONFLY, failures, nodes=2, motif={"kind": "all-to-all", "message": "8 B"})
         )
     assert words in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"network.routing.algorithm": "ugal-g"}, "links cannot fail during a run under `ugal-g`"),
+        ({"network.routing.algorithm": "minimal-adaptive"}, "`q-adaptive` and `minimal-adaptive`"),
+        ({"network.routing.per": "message"}, "where links fail during a run"),
+        ({"simulation.engine": "flow"}, "the paths of a flow stay"),
+    ],
+)
+def test_what_cannot_be_routed_anew_is_refused(keys: dict[str, Any], words: str) -> None:
+    network = {**PAIR, "routing": {"algorithm": "shortest-path"}}
+    load = {"kind": "all-to-all", "message": "8 B"}
+    failures = {"links": [{"routers": [0, 1], "count": 1, "at": "5 us"}]}
+    case = scenario(network, failures, nodes=2, motif=load)
+    with pytest.raises(ScenarioError, match=words):
+        odonata.run(case.with_set(keys))
+
+
+@pytest.mark.parametrize("key", ["at", "until"])
+def test_nothing_fails_after_the_end(key: str) -> None:
+    failures = {"links": [{"routers": [0, 1], key: "200 us"}]}
+    with pytest.raises(ScenarioError, match="before the end of the run, 200 us"):
+        odonata.run(scenario(PAIR, failures, nodes=8, traffic=ACROSS))
+
+
+def test_every_moment_has_channels_of_its_own() -> None:
+    network = {**DRAGONFLY, "routing": "ugal-l"}
+    load = {"kind": "all-to-all", "message": "8 B"}
+    failures = {
+        "links": [
+            {"routers": [0, 1], "at": f"{2 * n + 1} us", "until": f"{2 * n + 2} us"}
+            for n in range(5)
+        ]
+    }
+    with pytest.raises(ScenarioError, match="parts of the run between failures and repairs need"):
+        odonata.run(scenario(network, failures, nodes=2, motif=load))
 
 
 def test_networks_with_circuits_are_refused() -> None:

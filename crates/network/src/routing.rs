@@ -20,6 +20,7 @@ mod fpar;
 pub mod grouped;
 mod keys;
 mod lanes;
+mod layered;
 mod legs;
 mod minimal;
 mod minimal_adaptive;
@@ -64,6 +65,7 @@ pub use forwarding::{
 pub use fpar::{Fpar, FparRules};
 pub use keys::{AlgorithmKeys, Usual};
 pub use lanes::Lanes;
+pub use layered::Layered;
 pub use minimal::Minimal;
 pub use minimal_adaptive::MinimalAdaptive;
 pub use nonminimal::Via;
@@ -330,6 +332,8 @@ any_routing! {
     Forwarded(Forwarded),
     /// Over circuits.
     Tago(Tago),
+    /// One for each part of a run in which other links work.
+    Layered(Layered),
 }
 
 impl AnyRouting {

@@ -54,7 +54,7 @@ pub use dragonfly_plus::{
     largest_dragonfly_plus,
 };
 pub use failures::{
-    Amount, DrawnFailures, Ends, FailedLinks, FailureError, Failures, Losses, Part,
+    Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Losses, Part,
 };
 pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};

@@ -51,6 +51,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "\"none\", as flows share links at once and have no queues to react to",
         ),
         (
+            "failures",
+            scenario.network.failures.has_moments(),
+            "links that fail during the run",
+            "those that fail for all of it, as the paths of a flow stay",
+        ),
+        (
             "simulation.warmup",
             simulation.detect_warmup,
             "\"auto\"",

@@ -27,7 +27,7 @@ use crate::inspect::Proof;
 use crate::load::JobContext;
 use crate::routing::{build_routing, lanes};
 use crate::run::{Engine, run_with};
-use crate::spec::Scenario;
+use crate::spec::{Failures, Scenario};
 use crate::topology::{build_topology, link_class};
 
 /// What a scenario gives a plug-in: the other keys of the table that has its name.
@@ -385,6 +385,13 @@ impl PlugIns {
         let Some(named) = &plugged.family else {
             return build_topology(&plugged.scenario);
         };
+        if plugged.scenario.network.failures != Failures::default() {
+            let message = format!(
+                "parts of a network of plug-in \"{}\" cannot fail: remove the table",
+                named.name
+            );
+            return Err(SpecError::new("failures", message));
+        }
         let call = FamilyCall {
             parameters: &named.parameters,
             scenario: &plugged.scenario,
@@ -400,6 +407,13 @@ impl PlugIns {
         let Some(named) = &plugged.algorithm else {
             return Ok(None);
         };
+        if plugged.scenario.network.failures.has_moments() {
+            let message = format!(
+                "links cannot fail during a run that plug-in \"{}\" routes, only for all of it",
+                named.name
+            );
+            return Err(SpecError::new("failures", message));
+        }
         let build = &self.algorithms[&named.name];
         build(topology, &named.parameters)
             .map(Some)

@@ -1,11 +1,14 @@
 //! From the scenario's `[network.routing]` to a routing algorithm.
 
-use odonata_network::routing::{AnyRouting, Keys, Lanes, Paths, RoutingError, RoutingSpec, Usual};
+use odonata_network::routing::{
+    AnyRouting, Keys, Lanes, Layered, Paths, RoutingError, RoutingSpec, Usual,
+};
 use odonata_network::{LinkKind, Peer, Topology};
 
 use crate::error::SpecError;
 use crate::spec::{self, Network, Scenario, SwitchingName};
 use crate::topology::classes::default_buffer;
+use crate::topology::moments;
 
 /// What holds for flows and for the bundles of a schedule's jobs, which have no queues that come and
 /// go: no thresholds.
@@ -81,9 +84,24 @@ pub(crate) fn routing_spec(
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
     let routing = &scenario.network.routing;
     let spec = routing_spec(routing, &usual_of_packets(scenario, topology))?;
+    let unfit = |error: RoutingError| unfit(&error, &scenario.network);
     let built = match &routing.keys {
+        _ if scenario.network.failures.has_moments() => {
+            check_moments(scenario)?;
+            let part = |(from, left)| {
+                let routing = AnyRouting::new(&left, &spec).map_err(unfit);
+                let at = |error: SpecError| SpecError {
+                    message: format!("from {from} on: {}", error.message),
+                    ..error
+                };
+                Ok::<_, SpecError>((from, routing.map_err(at)?))
+            };
+            let parts = moments(scenario)?.into_iter().map(part);
+            let layered = Layered::new(parts.collect::<Result<_, _>>()?);
+            AnyRouting::Layered(layered.map_err(|error| routing_error(&error))?)
+        }
         Keys::ForwardingTables(keys) => crate::forwarding::build(scenario, keys, topology)?,
-        _ => AnyRouting::new(topology, &spec).map_err(|error| unfit(&error, &scenario.network))?,
+        _ => AnyRouting::new(topology, &spec).map_err(unfit)?,
     };
     let algorithm = routing.algorithm();
     if lanes(scenario, &built).are_several() && algorithm.goes_by_source_and_destination() {
@@ -99,6 +117,30 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
         ));
     }
     Ok(built)
+}
+
+/// Refuses what cannot be routed anew at a moment of the run.
+fn check_moments(scenario: &Scenario) -> Result<(), SpecError> {
+    let routing = &scenario.network.routing;
+    if matches!(routing.keys, Keys::ForwardingTables(_)) {
+        let allowed = "an algorithm where links fail during a run: tables from files are those of one \
+                       network";
+        let found = "\"forwarding-tables\"";
+        return Err(SpecError::value(
+            "network.routing.algorithm",
+            found,
+            allowed,
+        ));
+    }
+    if routing.per == spec::Decisions::PerMessage {
+        let allowed = "\"packet\" where links fail during a run";
+        return Err(SpecError::value(
+            "network.routing.per",
+            "\"message\"",
+            allowed,
+        ));
+    }
+    Ok(())
 }
 
 /// The virtual channels of links, as many as a scenario asks for, among those of its routing.

@@ -9,6 +9,7 @@ pub(crate) mod switches;
 pub(crate) mod uplinks;
 
 use odonata_network::{LinkClass, LinkKind, Topology};
+use odonata_units::Picoseconds;
 
 use self::classes::Classes;
 use crate::error::SpecError;
@@ -21,7 +22,24 @@ use crate::spec::{CircuitSource, Family, Scenario};
 /// class is unknown or makes no sense, or something fails that there is not. The error's path names
 /// the key.
 pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
-    let whole = match &scenario.network.topology {
+    failures::damaged(whole(scenario)?, scenario)
+}
+
+/// What works of a scenario's network from the start of the run on and from each moment on at which
+/// links fail or work again; nothing if none do.
+///
+/// # Errors
+/// As [`build_topology`], and if a node would have no way to the others from a moment on.
+pub(crate) fn moments(scenario: &Scenario) -> Result<Vec<(Picoseconds, Topology)>, SpecError> {
+    match scenario.network.failures.has_moments() {
+        true => failures::moments(&whole(scenario)?, scenario),
+        false => Ok(Vec::new()),
+    }
+}
+
+/// The network before anything fails.
+fn whole(scenario: &Scenario) -> Result<Topology, SpecError> {
+    match &scenario.network.topology {
         Family::ReconfigurableDragonfly(dragonfly) if dragonfly.circuits == CircuitSource::Jobs => {
             circuits::joined_by_jobs(dragonfly, scenario)
         }
@@ -29,8 +47,7 @@ pub fn build_topology(scenario: &Scenario) -> Result<Topology, SpecError> {
             let built = family.build(&classes_of(scenario))?;
             uplinks::joined(built, scenario)
         }
-    }?;
-    failures::damaged(whole, &scenario.network)
+    }
 }
 
 /// The class of a name, as the scenario gives it or by default; any name will do.

@@ -85,6 +85,15 @@ fn what_they_say_comes_with_the_key() {
         error.message.contains("it gave 32 nodes; allowed: 33"),
         "{error}"
     );
+    let failures = "[network.failures]\nnodes = [1]\n\n[network.links.local]";
+    let error = refused("[network.links.local]", failures);
+    assert_eq!(error.path, "failures");
+    assert!(
+        error
+            .message
+            .contains("of plug-in \"grid-torus\" cannot fail"),
+        "{error}"
+    );
     let error = refused("rounds = 3", "rounds = 0");
     assert_eq!(error.path, "job[0].motif");
     // An unknown name is reported with the known ones.

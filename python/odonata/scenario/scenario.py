@@ -132,7 +132,7 @@ class Scenario(Table):
         ),
         _key(
             "failures",
-            "What of the network does not work, from the start of the run to its end.",
+            "What of the network does not work, for the whole run or a part of it.",
             {"table": "Failures"},
         ),
         _key(

@@ -155,8 +155,8 @@ pub trait Routing: Send + Sync {
         true
     }
 
-    /// Whether it may be used for the next hop of a packet in the state `route`.
-    /// If not, an engine may ask for the hop before the packet arrives.
+    /// Whether it, or [`RouterView::now_ps`], may be used for the next hop of a packet in the state
+    /// `route`. If not, an engine may ask for the hop before the packet arrives.
     #[inline(always)]
     fn next_hop_reads_occupancy(&self, _injected: bool, _route: &PacketRoute) -> bool {
         self.reads_occupancy()
@@ -248,8 +248,8 @@ pub(super) fn hops_of_all_parts<R: Routing>(
     }
 }
 
-/// What of a packet's destination its next hop can depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// What of a packet's destination its next hop can depend on: the less first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RelevantDestination {
     /// Nothing: packets for all destinations have the same possible hops.
     Nothing,

@@ -101,6 +101,27 @@ pub enum RoutingError {
         /// Hops across a group, or the network.
         diameter: u32,
     },
+    /// An algorithm that cannot be one of several in a run.
+    #[error(
+        "links cannot fail during a run under `ugal-g`, `q-adaptive` and `minimal-adaptive`, whose \
+         routes before and after would depend on each other: take another algorithm, or failures \
+         for the whole run"
+    )]
+    NotLayered,
+    /// Too many parts of a run in which other links work.
+    #[error(
+        "the {parts} parts of the run between failures and repairs need {needed} virtual channels \
+         together, each its own, and a link has at most {limit}: let links fail and come back at \
+         fewer moments, or take an algorithm with fewer channels, such as `up-down`"
+    )]
+    TooManyLayers {
+        /// Parts of the run.
+        parts: usize,
+        /// Virtual channels needed.
+        needed: u32,
+        /// Most that are possible.
+        limit: u32,
+    },
     /// An algorithm for groups of leaves and spines, on other groups.
     #[error(
         "{algorithm} routing needs groups of leaf and spine routers, as a dragonfly+ has them: \

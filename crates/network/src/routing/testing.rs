@@ -134,7 +134,8 @@ pub fn lattice(size: &[u32], wrap: bool, hyperx: bool) -> Topology {
 pub struct MockRouter {
     key: StreamKey,
     draws: u32,
-    time: u32,
+    /// Now, in ps; one more at every hop of a walk.
+    pub time: u32,
     /// Occupancies are drawn below this.
     pub busiest: u32,
     /// The node that sent the packet.
@@ -184,6 +185,10 @@ impl RouterView for MockRouter {
     fn random_below(&mut self, bound: u32) -> u32 {
         self.draws += 1;
         self.key.below(u64::MAX, self.draws, bound)
+    }
+
+    fn now_ps(&self) -> u64 {
+        u64::from(self.time)
     }
 
     fn source_node(&self) -> NodeId {

@@ -4,11 +4,11 @@
 //! A network keeps its numbers: what is out of service stays in it without links, so that nodes, routers
 //! and ports of a damaged network are those of the whole one.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use odonata_declare::Named;
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, GroupId, NodeId, PortId, RouterId};
+use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -21,6 +21,33 @@ pub enum Ends {
     Routers(RouterId, RouterId),
     /// Routers of these two groups.
     Groups(GroupId, GroupId),
+    /// This router and any other.
+    Router(RouterId),
+}
+
+/// The part of a run in which something does not work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct During {
+    /// Its beginning.
+    pub from: Picoseconds,
+    /// When the part works again.
+    pub until: Picoseconds,
+}
+
+impl During {
+    /// From the start to the end.
+    pub const WHOLE_RUN: Self = Self {
+        from: Picoseconds(0),
+        until: Picoseconds(u64::MAX),
+    };
+
+    fn contains(self, time: Picoseconds) -> bool {
+        self.from <= time && time < self.until
+    }
+
+    fn overlaps(self, other: Self) -> bool {
+        self.from < other.until && other.from < self.until
+    }
 }
 
 /// Links that have failed, or are slower than they should be.
@@ -30,8 +57,11 @@ pub struct FailedLinks {
     pub ends: Ends,
     /// How many of those there; the first ones by port. `None`: all.
     pub count: Option<u32>,
-    /// Share of the bandwidth that is left, at least 0 (out of service) and below 1.
+    /// Share of the bandwidth that is left, at least 0 (out of service) and below 1; 0 unless they
+    /// fail for the whole run.
     pub left: f64,
+    /// When.
+    pub during: During,
 }
 
 /// A sort of parts of a network that may fail.
@@ -67,8 +97,10 @@ pub struct DrawnFailures {
     pub class: Option<String>,
     /// How many.
     pub amount: Amount,
-    /// Share of a link's bandwidth that is left.
+    /// Share of a link's bandwidth that is left; 0 unless links fail for the whole run.
     pub left: f64,
+    /// When; the whole run but for links.
+    pub during: During,
 }
 
 /// All that does not work in a network.
@@ -177,39 +209,124 @@ impl Failures {
             && self.drawn.is_empty()
     }
 
-    /// `topology` after these failures, and what is lost. Of a network that falls apart, the part with
-    /// the most nodes is left.
+    /// `topology` without what fails for the whole run, and what is lost. If the network falls
+    /// apart, the part with the most nodes is left.
     ///
     /// # Errors
     /// If a part does not exist or fails twice, nothing would fail, or nothing would be left.
     pub fn of(&self, mut topology: Topology) -> Result<(Topology, Losses), FailureError> {
-        let mut damage = Damage::new(&topology);
-        for (index, failed) in self.links.iter().enumerate() {
-            damage.links(&topology, failed, Entry::Links(index))?;
-        }
-        for (index, &router) in self.routers.iter().enumerate() {
-            damage.router(&topology, router, Entry::Routers(index))?;
-        }
-        for (index, &node) in self.nodes.iter().enumerate() {
-            damage.node(&topology, node, Entry::Nodes(index))?;
-        }
-        for (index, drawn) in self.drawn.iter().enumerate() {
-            damage.draw(&topology, drawn, index, self.seed)?;
-        }
+        let mut damage = self.damage(&topology)?;
         let cut_off_nodes = damage.cut_off(&topology)?;
         let losses = damage.apply(&mut topology, cut_off_nodes)?;
-        topology.title = format!("{} without {}", topology.title, losses.words());
+        for (word, what) in [("without", losses.words()), ("with", damage.words())] {
+            if !what.is_empty() {
+                topology.title += &format!(" {word} {what}");
+            }
+        }
         Ok((topology, losses))
+    }
+
+    /// What is left of `whole` from the start of the run on and from each moment on at which links
+    /// fail or work again, in order; nothing if none do during the run.
+    ///
+    /// # Errors
+    /// As [`Failures::of`], and if a node would have no way to the others from a moment on.
+    pub fn moments(&self, whole: &Topology) -> Result<Vec<(Picoseconds, Topology)>, FailureError> {
+        let damage = self.damage(whole)?;
+        if damage.timed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let start = During::WHOLE_RUN;
+        let all = damage.timed.values().flatten().chain([&start]);
+        let mut times: Vec<_> = all.flat_map(|during| [during.from, during.until]).collect();
+        times.sort_unstable();
+        times.dedup();
+        times.retain(|&time| time != start.until);
+        let (always, _) = self.of(whole.clone())?;
+        let at = |time: Picoseconds| {
+            let mut damage = damage.clone();
+            for (&link, during) in &damage.timed {
+                if during.iter().any(|during| during.contains(time)) {
+                    damage.left[link] = 0.0;
+                }
+            }
+            let mut left = whole.clone();
+            let cut_off_nodes = damage.cut_off(whole)?;
+            damage.apply(&mut left, cut_off_nodes)?;
+            match left
+                .lost_nodes()
+                .filter(|&node| !always.is_lost(node))
+                .count()
+            {
+                0 => Ok((time, left)),
+                more => wrong(
+                    Entry::All,
+                    format!(
+                        "from {time} on {more} more nodes would have no way to the others: during a \
+                         run only links fail that leave all nodes joined"
+                    ),
+                ),
+            }
+        };
+        times.into_iter().map(at).collect()
+    }
+
+    fn damage(&self, topology: &Topology) -> Result<Damage, FailureError> {
+        let mut damage = Damage::new(topology);
+        for (index, failed) in self.links.iter().enumerate() {
+            damage.links(topology, failed, Entry::Links(index))?;
+        }
+        for (index, router) in self.routers.iter().enumerate() {
+            lose(
+                &mut damage.lost_routers,
+                router.index(),
+                "router",
+                Entry::Routers(index),
+            )?;
+        }
+        for (index, &node) in self.nodes.iter().enumerate() {
+            let entry = Entry::Nodes(index);
+            lose(&mut damage.lost_nodes, node.index(), "node", entry)?;
+            let router = topology.router_of_node(node);
+            if damage.lost_routers[router.index()] {
+                let message =
+                    format!("node {node} is lost with its router {router}, which has failed");
+                return wrong(entry, message);
+            }
+        }
+        for (index, drawn) in self.drawn.iter().enumerate() {
+            damage.draw(topology, drawn, index, self.seed)?;
+        }
+        Ok(damage)
+    }
+}
+
+/// Marks a listed router or node, a `what`, as lost.
+fn lose(lost: &mut [bool], number: usize, what: &str, entry: Entry) -> Result<(), FailureError> {
+    let last = lost.len() - 1;
+    match lost.get_mut(number) {
+        None => wrong(
+            entry,
+            format!("there is no {what} {number}: the network's {what}s are 0 to {last}"),
+        ),
+        Some(true) => wrong(entry, format!("{what} {number} is listed twice")),
+        Some(lost) => {
+            *lost = true;
+            Ok(())
+        }
     }
 }
 
 /// What of a network works, while failures are added.
+#[derive(Clone)]
 struct Damage {
     router_of_port: Vec<RouterId>,
     /// Both ends of each link between routers.
     links: Vec<(PortId, PortId)>,
-    /// Share of each link's bandwidth that is left.
+    /// Share of each link's bandwidth that is left, of what fails for the whole run.
     left: Vec<f64>,
+    /// When links are out of service that fail for a part of the run.
+    timed: BTreeMap<usize, Vec<During>>,
     lost_routers: Vec<bool>,
     lost_nodes: Vec<bool>,
 }
@@ -227,9 +344,33 @@ impl Damage {
         Self {
             router_of_port: topology.router_of_every_port(),
             left: vec![1.0; links.len()],
+            timed: BTreeMap::new(),
             links,
             lost_routers: vec![false; topology.routers()],
             lost_nodes: vec![false; topology.nodes()],
+        }
+    }
+
+    /// What fails for a part of the run only, in words.
+    fn words(&self) -> String {
+        match self.timed.len() {
+            0 => String::new(),
+            1 => "1 link that fails during the run".into(),
+            links => format!("{links} links that fail during the run"),
+        }
+    }
+
+    /// Whether nothing has been said of a link for any of this time.
+    fn works(&self, link: usize, during: During) -> bool {
+        let mut said = self.timed.get(&link).into_iter().flatten();
+        self.left[link] >= 1.0 && !said.any(|other| other.overlaps(during))
+    }
+
+    fn fail(&mut self, link: usize, left: f64, during: During) {
+        if during == During::WHOLE_RUN {
+            self.left[link] = left;
+        } else {
+            self.timed.entry(link).or_default().push(during);
         }
     }
 
@@ -247,6 +388,7 @@ impl Damage {
         let (words, last, named) = match failed.ends {
             Ends::Routers(a, b) => ("routers", topology.routers() as u32 - 1, [a.0, b.0]),
             Ends::Groups(a, b) => ("groups", topology.groups - 1, [a.0, b.0]),
+            Ends::Router(one) => ("routers", topology.routers() as u32 - 1, [one.0; 2]),
         };
         if let Some(unknown) = named.iter().find(|&&number| number > last) {
             return wrong(
@@ -260,6 +402,7 @@ impl Damage {
         let joins = |link: usize| {
             let ends = match failed.ends {
                 Ends::Routers(..) => self.routers_of(link).map(|router| router.0),
+                Ends::Router(one) => return self.routers_of(link).contains(&one),
                 Ends::Groups(..) => {
                     (self.routers_of(link)).map(|router| topology.group_of_router[router.index()].0)
                 }
@@ -268,10 +411,13 @@ impl Damage {
         };
         let all: Vec<usize> = (0..self.links.len()).filter(|&link| joins(link)).collect();
         let whole: Vec<usize> = (all.iter().copied())
-            .filter(|&link| self.left[link] >= 1.0)
+            .filter(|&link| self.works(link, failed.during))
             .collect();
         let [a, b] = named;
-        let between = format!("between {words} {a} and {b}");
+        let between = match failed.ends {
+            Ends::Router(one) => format!("at router {one}"),
+            _ => format!("between {words} {a} and {b}"),
+        };
         let count = match failed.count {
             None => whole.len(),
             Some(count) => count as usize,
@@ -297,56 +443,9 @@ impl Damage {
             _ => {}
         }
         for &link in &whole[..count] {
-            self.left[link] = failed.left;
+            self.fail(link, failed.left, failed.during);
         }
         Ok(())
-    }
-
-    fn router(
-        &mut self,
-        topology: &Topology,
-        router: RouterId,
-        entry: Entry,
-    ) -> Result<(), FailureError> {
-        let last = topology.routers() - 1;
-        match self.lost_routers.get_mut(router.index()) {
-            None => wrong(
-                entry,
-                format!("there is no router {router}: the network's routers are 0 to {last}"),
-            ),
-            Some(true) => wrong(entry, format!("router {router} is listed twice")),
-            Some(lost) => {
-                *lost = true;
-                Ok(())
-            }
-        }
-    }
-
-    fn node(
-        &mut self,
-        topology: &Topology,
-        node: NodeId,
-        entry: Entry,
-    ) -> Result<(), FailureError> {
-        let last = topology.nodes() - 1;
-        match self.lost_nodes.get_mut(node.index()) {
-            None => wrong(
-                entry,
-                format!("there is no node {node}: the network's nodes are 0 to {last}"),
-            ),
-            Some(true) => wrong(entry, format!("node {node} is listed twice")),
-            Some(_) if self.lost_routers[topology.router_of_node(node).index()] => {
-                let router = topology.router_of_node(node);
-                wrong(
-                    entry,
-                    format!("node {node} is lost with its router {router}, which has failed"),
-                )
-            }
-            Some(lost) => {
-                *lost = true;
-                Ok(())
-            }
-        }
     }
 
     fn draw(
@@ -388,7 +487,7 @@ impl Damage {
                 (0..self.links.len()).filter(of_class).count(),
                 (0..self.links.len())
                     .filter(of_class)
-                    .filter(|&link| self.left[link] >= 1.0)
+                    .filter(|&link| self.works(link, drawn.during))
                     .filter(routers_work)
                     .collect(),
             ),
@@ -434,7 +533,7 @@ impl Damage {
         working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
         for &one in &working[..count] {
             match drawn.part {
-                Part::Links => self.left[one] = drawn.left,
+                Part::Links => self.fail(one, drawn.left, drawn.during),
                 Part::Routers => self.lost_routers[one] = true,
                 Part::Nodes => self.lost_nodes[one] = true,
             }

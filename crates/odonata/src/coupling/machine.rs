@@ -89,6 +89,14 @@ impl SharedMachine {
                 dragonfly.circuits = CircuitSource::Uniform;
             }
         }
+        if network.failures.has_moments() {
+            let allowed = "links that fail for the whole schedule, as jobs are simulated by parts";
+            return Err(wrong(
+                "machine.failures",
+                "links that fail during the run",
+                allowed,
+            ));
+        }
         let scenario = Scenario::new(network);
         let topology = build_topology(&scenario)?;
         let network = &scenario.network;

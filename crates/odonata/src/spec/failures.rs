@@ -2,7 +2,7 @@
 
 use odonata_network::topology as network;
 pub use odonata_network::topology::Part;
-use odonata_units::{GroupId, NodeId, RouterId};
+use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 
 use super::table::table;
 
@@ -11,6 +11,8 @@ table! {
     pub struct LinkFailure {
         /// Two routers, such as `[3, 17]`: the links between them.
         routers: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
+        /// A router, such as `35`: the links between it and others, as where a spine is taken down.
+        router: Option<u32> = None => Notes::INDEX,
         /// Two groups: the links between them.
         groups: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
         /// How many of these links, the first ones by port. Default: all.
@@ -18,11 +20,24 @@ table! {
         /// Share of a link's bandwidth that is left in both directions, as where some of its lanes
         /// are dark; `0 %`: the link is out of service.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+        /// When they fail; packets that are on their way then still take them, later ones do not.
+        /// Default: they do not work at the start.
+        at_ps: Option<u64> = None => Notes::POSITIVE,
+        /// When they work again. Default: never.
+        until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "" as "neither" when [("routers", Test::Absent), ("groups", Test::Absent)] =>
-        "`routers` or `groups`, two of them, that the links join";
+    refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
+        "only links out of service fail or come back during a run; slower ones are slower for all of it";
+    refuse "bandwidth" as "until" when [("until", Test::Given), ("bandwidth", Test::Set)] =>
+        "only links out of service fail or come back during a run; slower ones are slower for all of it";
+    refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent)] =>
+        "`routers` or `groups`, two of them, that the links join, or one `router`";
     refuse "" as "both" when [("routers", Test::Given), ("groups", Test::Given)] =>
         "either `routers` or `groups`";
+    refuse "router" as "routers" when [("router", Test::Given), ("routers", Test::Given)] =>
+        "either `router` or `routers`";
+    refuse "router" as "groups" when [("router", Test::Given), ("groups", Test::Given)] =>
+        "either `router` or `groups`";
 }
 
 table! {
@@ -38,7 +53,19 @@ table! {
         count: Option<u32> = None => Notes::COUNT,
         /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+        /// With `part = "links"`: when they fail, as for links that are listed.
+        at_ps: Option<u64> = None => Notes::POSITIVE,
+        /// With `part = "links"`: when they work again. Default: never.
+        until_ps: Option<u64> = None => Notes::POSITIVE,
     }
+    refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
+        "only links out of service fail or come back during a run; slower ones are slower for all of it";
+    refuse "bandwidth" as "until" when [("until", Test::Given), ("bandwidth", Test::Set)] =>
+        "only links out of service fail or come back during a run; slower ones are slower for all of it";
+    refuse "at" when [("part", Test::IsNot("links")), ("at", Test::Given)] =>
+        "only with part = \"links\": routers and nodes are out of service for the whole run";
+    refuse "until" when [("part", Test::IsNot("links")), ("until", Test::Given)] =>
+        "only with part = \"links\": routers and nodes are out of service for the whole run";
     refuse "" as "neither" when [("share", Test::Absent), ("count", Test::Absent)] =>
         "`share` or `count`";
     refuse "" as "both" when [("share", Test::Given), ("count", Test::Given)] =>
@@ -50,7 +77,7 @@ table! {
 }
 
 table! {
-    /// What of the network does not work, from the start of the run to its end.
+    /// What of the network does not work, for the whole run or a part of it.
     pub struct Failures {
         /// Links between routers.
         links: Vec<LinkFailure> = Vec::new(),
@@ -67,7 +94,26 @@ table! {
     }
 }
 
+/// When something does not work that fails and comes back at these times.
+fn during(at_ps: Option<u64>, until_ps: Option<u64>) -> network::During {
+    let always = network::During::WHOLE_RUN;
+    network::During {
+        from: at_ps.map_or(always.from, Picoseconds),
+        until: until_ps.map_or(always.until, Picoseconds),
+    }
+}
+
 impl Failures {
+    /// Whether something fails or comes back during the run.
+    pub(crate) fn has_moments(&self) -> bool {
+        let listed = self
+            .links
+            .iter()
+            .map(|failed| (failed.at_ps, failed.until_ps));
+        let drawn = self.draw.iter().map(|drawn| (drawn.at_ps, drawn.until_ps));
+        listed.chain(drawn).any(|times| times != (None, None))
+    }
+
     /// The network room's form.
     pub(crate) fn listed(&self) -> network::Failures {
         let pair = |numbers: &[u32]| match *numbers {
@@ -76,14 +122,18 @@ impl Failures {
         };
         let links = self.links.iter().filter_map(|failed| {
             let groups = || pair(failed.groups.as_deref()?);
-            let ends = match failed.routers.as_deref().and_then(pair) {
-                Some((a, b)) => network::Ends::Routers(RouterId(a), RouterId(b)),
-                None => groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?,
+            let ends = match (failed.router, failed.routers.as_deref().and_then(pair)) {
+                (Some(one), _) => network::Ends::Router(RouterId(one)),
+                (None, Some((a, b))) => network::Ends::Routers(RouterId(a), RouterId(b)),
+                (None, None) => {
+                    groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?
+                }
             };
             Some(network::FailedLinks {
                 ends,
                 count: failed.count,
                 left: failed.bandwidth,
+                during: during(failed.at_ps, failed.until_ps),
             })
         });
         let drawn = self.draw.iter().map(|drawn| network::DrawnFailures {
@@ -94,6 +144,7 @@ impl Failures {
                 None => network::Amount::Share(drawn.share.unwrap_or(0.0)),
             },
             left: drawn.bandwidth,
+            during: during(drawn.at_ps, drawn.until_ps),
         });
         let numbers = |of: &Option<Vec<u32>>| of.clone().unwrap_or_default();
         network::Failures {

@@ -3,15 +3,17 @@
 use odonata_network::Topology;
 use odonata_network::topology::FailureError;
 use odonata_network::topology::failures::Entry;
+use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
-use crate::spec::{Failures, Family, Network};
+use crate::spec::{Failures, Family, Scenario};
 
-/// `whole` with what fails in `network`.
+/// `whole` without what fails in a scenario for the whole run.
 ///
 /// # Errors
 /// If a part does not exist or fails twice, or nothing would be left; the path names the entry.
-pub(super) fn damaged(whole: Topology, network: &Network) -> Result<Topology, SpecError> {
+pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, SpecError> {
+    let network = &scenario.network;
     let listed = network.failures.listed();
     if network.failures == Failures::default() {
         return Ok(whole);
@@ -26,8 +28,53 @@ pub(super) fn damaged(whole: Topology, network: &Network) -> Result<Topology, Sp
                        table, or take a network without `optical` or circuits";
         return Err(SpecError::new("failures", message));
     }
+    check_times(scenario)?;
     let (damaged, _) = listed.of(whole).map_err(|error| at_its_key(&error))?;
     Ok(damaged)
+}
+
+/// What is left of `whole` from the start of the run on and from each moment on.
+pub(super) fn moments(
+    whole: &Topology,
+    scenario: &Scenario,
+) -> Result<Vec<(Picoseconds, Topology)>, SpecError> {
+    let listed = scenario.network.failures.listed();
+    listed.moments(whole).map_err(|error| at_its_key(&error))
+}
+
+/// Whether everything that fails or comes back during the run does so in this order and before its
+/// end.
+fn check_times(scenario: &Scenario) -> Result<(), SpecError> {
+    let failures = &scenario.network.failures;
+    let listed = failures.links.iter().enumerate();
+    let listed = listed.map(|(index, failed)| (Entry::Links(index), failed.at_ps, failed.until_ps));
+    let drawn = failures.draw.iter().enumerate();
+    let drawn = drawn.map(|(index, drawn)| (Entry::Drawn(index), drawn.at_ps, drawn.until_ps));
+    for (entry, at, until) in listed.chain(drawn) {
+        let wrong = |key: &str, time: u64, allowed: String| {
+            let key = format!("{}.{key}", key_of(entry));
+            Err(SpecError::value(key, Picoseconds(time), allowed))
+        };
+        if let (Some(at), Some(until)) = (at, until)
+            && until <= at
+        {
+            let allowed = format!(
+                "later than `at`, {}: what works is not repaired",
+                Picoseconds(at)
+            );
+            return wrong("until", until, allowed);
+        }
+        let Some(end) = scenario.simulation.duration_ps else {
+            continue;
+        };
+        for (key, time) in [("at", at), ("until", until)] {
+            if let Some(time) = time.filter(|&time| time >= end) {
+                let allowed = format!("before the end of the run, {}", Picoseconds(end));
+                return wrong(key, time, allowed);
+            }
+        }
+    }
+    Ok(())
 }
 
 fn has_circuits(family: &Family) -> bool {
@@ -39,12 +86,15 @@ fn has_circuits(family: &Family) -> bool {
 }
 
 fn at_its_key(error: &FailureError) -> SpecError {
-    let path = match error.entry {
+    SpecError::new(key_of(error.entry), error.message.clone())
+}
+
+fn key_of(entry: Entry) -> String {
+    match entry {
         Entry::Links(index) => format!("failures.links[{index}]"),
         Entry::Routers(_) => "failures.routers".into(),
         Entry::Nodes(_) => "failures.nodes".into(),
         Entry::Drawn(index) => format!("failures.draw[{index}]"),
         Entry::All => "failures".into(),
-    };
-    SpecError::new(path, error.message.clone())
+    }
 }

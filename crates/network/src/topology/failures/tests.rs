@@ -7,15 +7,20 @@ use super::*;
 use crate::routing::properties::{network, spec};
 use crate::routing::testing::{dragonfly, fat_tree, lattice, random_walks};
 use crate::routing::{
-    Algorithm, AnyRouting, Routing, RoutingError, RoutingSpec, RoutingTask, Tabled,
+    Algorithm, AnyRouting, Layered, Routing, RoutingError, RoutingSpec, RoutingTask, Tabled,
 };
 use crate::topology::FatTreeShape;
 use crate::verify::{Verdict, verify};
 
 fn links(ends: Ends, count: Option<u32>, left: f64) -> Failures {
-    let links = vec![FailedLinks { ends, count, left }];
+    let during = During::WHOLE_RUN;
     Failures {
-        links,
+        links: vec![FailedLinks {
+            ends,
+            count,
+            left,
+            during,
+        }],
         ..Failures::default()
     }
 }
@@ -27,6 +32,7 @@ fn drawn(part: Part, class: Option<&str>, amount: Amount, seed: u64) -> Failures
         class,
         amount,
         left: 0.0,
+        during: During::WHOLE_RUN,
     }];
     Failures {
         drawn,
@@ -116,6 +122,7 @@ fn the_largest_part_is_left_of_a_network_that_falls_apart() {
         ends: Ends::Routers(RouterId(a), RouterId(b)),
         count: None,
         left: 0.0,
+        during: During::WHOLE_RUN,
     };
     let failures = Failures {
         links: vec![cut(1, 2), cut(5, 0)],
@@ -238,20 +245,111 @@ fn what_cannot_fail_is_refused() {
     );
 }
 
+fn span(from: u64, until: u64) -> During {
+    During {
+        from: Picoseconds(from),
+        until: Picoseconds(until),
+    }
+}
+
+#[test]
+fn links_fail_and_come_back_at_their_moments() {
+    // Leaf 0 has four links to the spine, 2.
+    let shape = FatTreeShape {
+        down: vec![2, 2],
+        up: vec![1],
+        parallel: vec![4],
+        nodes: 4,
+    };
+    let whole = fat_tree(&shape);
+    let at = |count, during| FailedLinks {
+        ends: Ends::Routers(RouterId(0), RouterId(2)),
+        count: Some(count),
+        left: 0.0,
+        during,
+    };
+    let failures = |links| Failures {
+        links,
+        ..Failures::default()
+    };
+    // The second takes another link than the first, which is back when the third is to fail.
+    let plan = failures(vec![
+        at(1, span(10, 30)),
+        at(1, span(20, 50)),
+        at(2, span(30, 40)),
+    ]);
+    let all: Vec<_> = whole.links().map(|(port, _)| port).collect();
+    let moments = plan.moments(&whole).unwrap();
+    let dark = |topology: &Topology| -> Vec<usize> {
+        let is_dark = |&index: &usize| topology.peer[all[index].index()] == Peer::Unconnected;
+        (0..all.len()).filter(is_dark).collect()
+    };
+    let found: Vec<_> = (moments.iter())
+        .map(|(time, left)| (time.0, dark(left).len()))
+        .collect();
+    assert_eq!(found, [(0, 0), (10, 1), (20, 2), (30, 3), (40, 1), (50, 0)]);
+}
+
+#[test]
+fn what_cannot_fail_at_a_moment_is_refused() {
+    let whole = dragonfly(2, 4, 2, 9);
+    let with = |during: [During; 2]| Failures {
+        links: during
+            .map(|during| FailedLinks {
+                during,
+                ..links(PAIR, None, 0.0).links[0]
+            })
+            .into(),
+        ..Failures::default()
+    };
+    let error = with([span(5, 10), span(9, 20)])
+        .moments(&whole)
+        .unwrap_err();
+    assert_eq!(error.entry, Entry::Links(1));
+    assert!(error.message.contains("have failed already"), "{error}");
+    assert_eq!(
+        with([span(5, 10), span(10, 20)])
+            .moments(&whole)
+            .unwrap()
+            .len(),
+        4
+    );
+    // A line of three routers of which the last is cut off for a while.
+    let line = lattice(&[3], false, false);
+    let mut cut = links(Ends::Routers(RouterId(1), RouterId(2)), None, 0.0);
+    cut.links[0].during = span(5, 10);
+    let error = cut.moments(&line).unwrap_err();
+    assert!(error.message.contains("no way to the others"), "{error}");
+    // Without its middle link a line of six has two equal parts, of which the first is left: then cut
+    // as well, it is smaller than the other.
+    let line = lattice(&[6], false, false);
+    let mut cuts = links(Ends::Routers(RouterId(2), RouterId(3)), None, 0.0);
+    let mut cut = cuts.links[0];
+    (cut.ends, cut.during) = (Ends::Routers(RouterId(0), RouterId(1)), span(5, 10));
+    cuts.links.push(cut);
+    let error = cuts.moments(&line).unwrap_err();
+    assert!(error.message.contains("no way to the others"), "{error}");
+}
+
 /// Draws of each sort, of few or many.
-fn failures() -> impl Strategy<Value = Failures> {
+fn failures(during: impl Strategy<Value = During>) -> impl Strategy<Value = Failures> {
     let one = (
         select(Part::ALL),
         prop_oneof![1u32..4, 1u32..20],
         any::<bool>(),
+        during,
     )
-        .prop_map(|(part, count, is_slow)| DrawnFailures {
+        .prop_map(|(part, count, is_slow, during)| DrawnFailures {
             part,
             class: None,
             amount: Amount::Count(count),
             left: match part {
-                Part::Links if is_slow => 0.5,
+                Part::Links if is_slow && during == During::WHOLE_RUN => 0.5,
                 _ => 0.0,
+            },
+            during: match part {
+                Part::Links => during,
+                _ => During::WHOLE_RUN,
             },
         });
     (proptest::collection::vec(one, 1..4), any::<u64>()).prop_map(|(drawn, seed)| Failures {
@@ -280,7 +378,7 @@ proptest! {
     #[test]
     fn all_that_is_left_is_reached_and_nothing_can_deadlock(
         topology in network(),
-        failures in failures(),
+        failures in failures(Just(During::WHOLE_RUN)),
         spec in spec(),
         seed in any::<u64>(),
     ) {
@@ -298,6 +396,46 @@ proptest! {
         }
         if let Ok(routing) = AnyRouting::new(&damaged, &spec) {
             routing.dispatch(Arrives(&damaged, seed));
+        }
+    }
+}
+
+/// Beginnings and ends within the time of random walks.
+fn during() -> impl Strategy<Value = During> {
+    (0u64..40, 1u64..40).prop_map(|(from, time)| During {
+        from: Picoseconds(from),
+        until: match from + time {
+            late if late > 40 => During::WHOLE_RUN.until,
+            until => Picoseconds(until),
+        },
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3_000))]
+
+    /// Whatever fails and comes back, packets of before and after it cannot wait for each other.
+    #[test]
+    fn routes_of_before_and_after_a_moment_cannot_deadlock_together(
+        topology in network(),
+        failures in failures(during()),
+        spec in spec(),
+        seed in any::<u64>(),
+    ) {
+        let moments = failures.moments(&topology);
+        let (Ok(moments), Ok((left, _))) = (moments, failures.of(topology)) else {
+            return Ok(());
+        };
+        for spec in [RoutingSpec::new(Algorithm::UpDown), spec] {
+            let parts = moments.iter().map(|(from, left)| {
+                Some((*from, AnyRouting::new(left, &spec).ok()?))
+            });
+            let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
+                continue;
+            };
+            if let Ok(routing) = Layered::new(parts) {
+                AnyRouting::Layered(routing).dispatch(Arrives(&left, seed));
+            }
         }
     }
 }

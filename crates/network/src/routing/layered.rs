@@ -1,0 +1,361 @@
+//! Routes of a network whose links fail and work again during a run.
+
+use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
+
+use super::{
+    AnyRouting, Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError,
+    RoutingTask,
+};
+
+/// Most virtual channels of a link.
+const MOST_CHANNELS: u32 = 16;
+
+/// One algorithm for each part of a run between two moments at which links fail or work again, made
+/// for what works in that part. A packet keeps to the algorithm of the part in which it enters its
+/// first router, so that a link that fails is drained: what is on its way still takes it.
+///
+/// Every part has virtual channels of its own, as in the Double Scheme (Pinkston, Pang and Duato,
+/// IEEE TPDS 14(8), 2003), so that packets of two parts never wait for each other, and none wait in a
+/// circle if those of no part by themselves do.
+#[derive(Clone, Debug)]
+pub struct Layered {
+    /// In the order of time; never empty.
+    parts: Vec<Layer>,
+    channels: u8,
+    reads_channels: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Layer {
+    /// When the part of the run begins, in ps.
+    from: u64,
+    routing: Box<AnyRouting>,
+    /// Its first virtual channel.
+    first: u8,
+}
+
+/// What decides whether an algorithm can be one of several, and how many channels it has.
+struct Needs;
+
+impl RoutingTask for Needs {
+    type Output = Result<(u8, bool), RoutingError>;
+
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        match R::NEEDS_SNAPSHOT || R::LEARNS || R::RESERVES {
+            true => Err(RoutingError::NotLayered),
+            false => Ok((routing.virtual_channels(), routing.reads_channels())),
+        }
+    }
+}
+
+impl Layered {
+    /// The routes of a run: from when on which algorithm, in the order of time from the start of the
+    /// run.
+    ///
+    /// # Errors
+    /// If an algorithm keeps or asks what routes of two parts would have in common, or if the parts
+    /// need too many virtual channels together.
+    pub fn new(parts: Vec<(Picoseconds, AnyRouting)>) -> Result<Self, RoutingError> {
+        let mut layers = Vec::with_capacity(parts.len());
+        let (mut channels, mut reads_channels) = (0u32, false);
+        for (from, routing) in parts {
+            let (own, reads) = routing.dispatch(Needs)?;
+            layers.push(Layer {
+                from: from.0,
+                routing: Box::new(routing),
+                first: channels.min(MOST_CHANNELS) as u8,
+            });
+            channels += u32::from(own);
+            reads_channels |= reads;
+        }
+        if layers.is_empty() || channels > MOST_CHANNELS {
+            return Err(RoutingError::TooManyLayers {
+                parts: layers.len(),
+                needed: channels,
+                limit: MOST_CHANNELS,
+            });
+        }
+        Ok(Self {
+            parts: layers,
+            channels: channels as u8,
+            reads_channels,
+        })
+    }
+
+    /// The part whose channel a packet has come by.
+    fn of_channel(&self, vc: u8) -> &Layer {
+        &self.parts[self.parts.partition_point(|part| part.first <= vc) - 1]
+    }
+
+    fn any_part(&self, has: fn(&AnyRouting) -> bool) -> bool {
+        self.parts.iter().any(|part| has(&part.routing))
+    }
+
+    /// The parts whose routes a packet may take, each with the packet as its algorithm sees it.
+    fn possible_parts(
+        &self,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> impl Iterator<Item = (&Layer, PacketRoute)> {
+        let parts = match injected {
+            true => &self.parts[..],
+            false => std::slice::from_ref(self.of_channel(route.vc)),
+        };
+        let route = *route;
+        parts
+            .iter()
+            .map(move |part| (part, part.inward(injected, route)))
+    }
+}
+
+impl Layer {
+    /// A packet as the algorithm sees it.
+    fn inward(&self, injected: bool, route: PacketRoute) -> PacketRoute {
+        match injected {
+            true => route,
+            false => PacketRoute {
+                vc: route.vc - self.first,
+                ..route
+            },
+        }
+    }
+
+    /// A hop of the algorithm on the channel of its part; towards a node there is one for all.
+    fn outward(&self, at: RouterId, hop: Hop, route: &PacketRoute) -> Hop {
+        let to_node = at.0 == route.destination_router && hop.port == route.destination_port;
+        match to_node {
+            true => hop,
+            false => Hop {
+                vc: hop.vc + self.first,
+                ..hop
+            },
+        }
+    }
+}
+
+/// What a router sees, with the virtual channels of one part. Not generic, so that all algorithms are
+/// compiled for it once.
+struct LayerView<'a> {
+    view: &'a mut dyn RouterView,
+    first: u8,
+}
+
+impl LayerView<'_> {
+    fn outward(&self, hop: Hop) -> Hop {
+        Hop {
+            vc: hop.vc + self.first,
+            ..hop
+        }
+    }
+}
+
+impl RouterView for LayerView<'_> {
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        self.view.occupancy_bytes(port)
+    }
+
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        let hop = self.outward(hop);
+        self.view.channel_occupancy_bytes(hop)
+    }
+
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        self.view.remote_occupancy_bytes(port)
+    }
+
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.view.random_below(bound)
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.view.now_ps()
+    }
+
+    fn source_node(&self) -> NodeId {
+        self.view.source_node()
+    }
+}
+
+/// [`Routing::next_hop`] of one part.
+struct NextHop<'a> {
+    view: LayerView<'a>,
+    at: RouterId,
+    injected: bool,
+    route: &'a mut PacketRoute,
+}
+
+impl RoutingTask for NextHop<'_> {
+    type Output = Hop;
+
+    fn run<R: Routing>(mut self, routing: &R) -> Hop {
+        routing.next_hop(&mut self.view, self.at, self.injected, self.route)
+    }
+}
+
+/// [`Routing::possible_hops_in_parts`] of one part, or all of it as hops of the packet itself.
+struct PossibleHops<'a> {
+    at: RouterId,
+    injected: bool,
+    route: PacketRoute,
+    own: &'a mut Vec<(Hop, PacketRoute)>,
+    as_if: Option<&'a mut Vec<PacketRoute>>,
+}
+
+impl RoutingTask for PossibleHops<'_> {
+    type Output = ();
+
+    fn run<R: Routing>(self, routing: &R) {
+        let (at, injected, route) = (self.at, self.injected, &self.route);
+        match self.as_if {
+            Some(as_if) => routing.possible_hops_in_parts(at, injected, route, self.own, as_if),
+            None => routing.possible_hops(at, injected, route, self.own),
+        }
+    }
+}
+
+impl Layered {
+    fn list(
+        &self,
+        (at, injected): (RouterId, bool),
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+        mut as_if: Option<&mut Vec<PacketRoute>>,
+    ) {
+        for (part, route) in self.possible_parts(injected, route) {
+            let (first_hop, first_packet) = (out.len(), as_if.as_ref().map_or(0, |all| all.len()));
+            part.routing.dispatch(PossibleHops {
+                at,
+                injected,
+                route,
+                own: out,
+                as_if: as_if.as_deref_mut(),
+            });
+            for (hop, route) in &mut out[first_hop..] {
+                *hop = part.outward(at, *hop, route);
+                route.vc = hop.vc;
+            }
+            for packet in as_if.iter_mut().flat_map(|all| &mut all[first_packet..]) {
+                packet.vc += part.first;
+            }
+        }
+    }
+}
+
+impl Routing for Layered {
+    fn virtual_channels(&self) -> u8 {
+        self.channels
+    }
+
+    fn reads_occupancy(&self) -> bool {
+        struct Reads;
+        impl RoutingTask for Reads {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.reads_occupancy()
+            }
+        }
+        self.any_part(|routing| routing.dispatch(Reads))
+    }
+
+    fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {
+        struct Reads(bool, PacketRoute);
+        impl RoutingTask for Reads {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.next_hop_reads_occupancy(self.0, &self.1)
+            }
+        }
+        // Which part it is of, the time tells.
+        injected || {
+            let part = self.of_channel(route.vc);
+            part.routing
+                .dispatch(Reads(false, part.inward(false, *route)))
+        }
+    }
+
+    fn reads_channels(&self) -> bool {
+        self.reads_channels
+    }
+
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let part = match injected {
+            true => {
+                let now = view.now_ps();
+                &self.parts[self.parts.partition_point(|part| part.from <= now) - 1]
+            }
+            false => self.of_channel(route.vc),
+        };
+        *route = part.inward(injected, *route);
+        let hop = part.routing.dispatch(NextHop {
+            view: LayerView {
+                view,
+                first: part.first,
+            },
+            at,
+            injected,
+            route,
+        });
+        part.outward(at, hop, route)
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        self.list((at, injected), route, out, None);
+    }
+
+    fn connects(&self, from: RouterId, to: RouterId) -> bool {
+        struct Connects(RouterId, RouterId);
+        impl RoutingTask for Connects {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.connects(self.0, self.1)
+            }
+        }
+        let mut parts = self.parts.iter();
+        parts.all(|part| part.routing.dispatch(Connects(from, to)))
+    }
+
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
+        self.list((at, injected), route, own, Some(as_if));
+    }
+
+    fn relevant_destination(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+    ) -> RelevantDestination {
+        struct Relevant(RouterId, bool, PacketRoute);
+        impl RoutingTask for Relevant {
+            type Output = RelevantDestination;
+            fn run<R: Routing>(self, routing: &R) -> RelevantDestination {
+                routing.relevant_destination(self.0, self.1, &self.2)
+            }
+        }
+        let parts = self.possible_parts(injected, route);
+        let relevant =
+            parts.map(|(part, route)| part.routing.dispatch(Relevant(at, injected, route)));
+        relevant.max().unwrap_or(RelevantDestination::Router)
+    }
+}
+
+#[cfg(test)]
+mod tests;

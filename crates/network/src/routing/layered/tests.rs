@@ -1,0 +1,123 @@
+//! Packets of each part of a run take what works in it, on channels of their own.
+
+use super::*;
+use crate::routing::testing::{MockRouter, dragonfly};
+use crate::routing::{Algorithm, RoutingSpec};
+use crate::topology::{During, Ends, FailedLinks, Failures, Topology};
+use crate::verify::{Verdict, verify};
+use odonata_units::GroupId;
+
+/// All links between groups 2 and 3 fail at 10 ps and work again at 20 ps.
+fn cut(whole: &Topology) -> Vec<(Picoseconds, Topology)> {
+    let failures = Failures {
+        links: vec![FailedLinks {
+            ends: Ends::Groups(GroupId(2), GroupId(3)),
+            count: None,
+            left: 0.0,
+            during: During {
+                from: Picoseconds(10),
+                until: Picoseconds(20),
+            },
+        }],
+        ..Failures::default()
+    };
+    failures.moments(whole).unwrap()
+}
+
+fn layered(whole: &Topology, algorithm: Algorithm) -> Result<Layered, RoutingError> {
+    let routing = |(from, left): (Picoseconds, Topology)| {
+        Ok::<_, RoutingError>((from, AnyRouting::new(&left, &RoutingSpec::new(algorithm))?))
+    };
+    Layered::new(
+        cut(whole)
+            .into_iter()
+            .map(routing)
+            .collect::<Result<_, _>>()?,
+    )
+}
+
+#[test]
+fn a_packet_keeps_to_the_part_of_the_run_in_which_it_enters() {
+    let whole = dragonfly(1, 4, 2, 9);
+    let routing = layered(&whole, Algorithm::ShortestPath).unwrap();
+    let part_of = |vc: u8| {
+        routing
+            .parts
+            .iter()
+            .rposition(|part| part.first <= vc)
+            .unwrap()
+    };
+    // The router of group 2 that has the link to group 3, and the one at its other end.
+    let joins = |&(a, b): &(PortId, PortId)| {
+        let group = |port| whole.group_of_router[whole.router_of_port(port).index()].0;
+        (group(a), group(b)) == (2, 3)
+    };
+    let (port, other) = whole.links().find(joins).unwrap();
+    let (at, to) = (whole.router_of_port(port), whole.router_of_port(other));
+    let port = port.0 - whole.first_port[at.index()];
+    let mut view = MockRouter::new(1);
+    let mut hop = |time, injected, vc| {
+        view.time = time;
+        let mut route = PacketRoute::injected(to, 0);
+        route.vc = vc;
+        routing.next_hop(&mut view, at, injected, &mut route)
+    };
+    for (time, part, is_direct) in [
+        (0, 0, true),
+        (9, 0, true),
+        (10, 1, false),
+        (19, 1, false),
+        (20, 2, true),
+    ] {
+        let entering = hop(time, true, 0);
+        assert_eq!(u32::from(entering.port) == port, is_direct, "{time}");
+        assert_eq!(part_of(entering.vc), part);
+        // What has entered before goes on as it began.
+        let under_way = hop(time, false, 0);
+        assert_eq!(
+            (u32::from(under_way.port), part_of(under_way.vc)),
+            (port, 0)
+        );
+    }
+}
+
+#[test]
+fn parts_share_no_channel() {
+    let whole = dragonfly(1, 4, 2, 9);
+    for algorithm in [
+        Algorithm::ShortestPath,
+        Algorithm::UpDown,
+        Algorithm::Dfsssp,
+        Algorithm::UgalLocal(crate::routing::AdaptiveOptions::default()),
+    ] {
+        let routing = layered(&whole, algorithm).unwrap();
+        let alone = AnyRouting::new(&whole, &RoutingSpec::new(algorithm)).unwrap();
+        assert!(routing.channels >= 3 * alone.virtual_channels());
+        let verdict = verify(&whole, &routing).unwrap();
+        assert!(matches!(verdict, Verdict::DeadlockFree { .. }), "{verdict}");
+    }
+}
+
+#[test]
+fn what_cannot_be_layered_is_refused() {
+    let whole = dragonfly(1, 4, 2, 9);
+    let global = Algorithm::UgalGlobal(crate::routing::AdaptiveOptions::default());
+    assert_eq!(
+        layered(&whole, global).unwrap_err(),
+        RoutingError::NotLayered
+    );
+    let many = |moment| {
+        let routing = AnyRouting::new(&whole, &RoutingSpec::new(Algorithm::UpDown)).unwrap();
+        (Picoseconds(moment), routing)
+    };
+    assert!(Layered::new((0..16).map(many).collect()).is_ok());
+    let refused = RoutingError::TooManyLayers {
+        parts: 17,
+        needed: 17,
+        limit: 16,
+    };
+    assert_eq!(
+        Layered::new((0..17).map(many).collect()).unwrap_err(),
+        refused
+    );
+}
