@@ -248,6 +248,11 @@ def checked_table(
 ) -> tuple[str, list[_Mistake]]:
     """One table by itself in JSON, as ``checked`` has it, and all mistakes in it."""
 
+def chosen_algorithm(
+    library: str, operation: str, bytes: int, ranks: int
+) -> tuple[str, int | None]:
+    """What a library's rules choose for a vector or blocks of a size, and its segments' bytes."""
+
 def faults(spec_json: str) -> list[_Mistake]:
     """Everything that keeps a scenario in the engine's form from being simulated."""
 

@@ -224,14 +224,23 @@ def errors(rows: list[Row]) -> str:
                 HELD_OUT if part == "judged" else part,
                 str(len(group)),
                 *share(off(group)),
+                inside(group),
                 *share(off(group, "hockney_ns")),
             ]
         )
     header = [
-        *("machine", "part", "rows", "median error", "90th percentile"),
+        *("machine", "part", "rows", "median error", "90th percentile", "within p10 to p90"),
         *("Hockney: median error", "90th percentile"),
     ]
     return markdown(header, lines, labels=2)
+
+
+def inside(rows: list[Row]) -> str:
+    """In how many the measured median lies within the predicted range."""
+    within = [
+        row["predicted_p10_ns"] <= row["measured_ns"] <= row["predicted_p90_ns"] for row in rows
+    ]
+    return f"{100 * np.mean(within):.0f} %"
 
 
 def by_collective(rows: list[Row]) -> str:
@@ -242,7 +251,7 @@ def by_collective(rows: list[Row]) -> str:
         judged, "machine", "collective", "nodes", "per_node"
     ):
         ours = off(group)
-        inside = np.mean(
+        overlap = np.mean(
             [
                 row["predicted_p10_ns"] <= row["measured_p90_ns"]
                 and row["measured_p10_ns"] <= row["predicted_p90_ns"]
@@ -257,7 +266,7 @@ def by_collective(rows: list[Row]) -> str:
                 str(len(group)),
                 *share(ours),
                 f"{100 * np.median(ours):+.0f} %",
-                f"{100 * inside:.0f} %",
+                f"{100 * overlap:.0f} %",
                 *share(off(group, "hockney_ns")),
             ]
         )

@@ -19,8 +19,9 @@ from odonata.machines.background import (
 )
 from odonata.machines.machine import Background
 from odonata.machines.prediction import Predictor
-from odonata.machines.tofu import block, ring
+from odonata.machines.tofu import FUGAKU, block, box, ring
 from odonata.scenario import Scenario
+from small_machine import EXAMPLES
 
 # Two rows of eight nodes on one link: what crosses it has 1 GB/s.
 SMALL = """
@@ -164,7 +165,7 @@ def test_the_command_simulates_the_spread(tmp_path):
 # --- Tofu -----------------------------------------------------------------------------------
 
 
-def place(name: str, size=(8, 8, 8)) -> tuple[int, ...]:
+def place(name: str, size=FUGAKU) -> tuple[int, ...]:
     number, found = int(name.removeprefix("tofu")), []
     for length in (*size, 2, 3, 2):
         number, here = divmod(number, length)
@@ -172,7 +173,7 @@ def place(name: str, size=(8, 8, 8)) -> tuple[int, ...]:
     return tuple(found)
 
 
-@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 4, 4), (6, 1, 16)])
+@pytest.mark.parametrize("shape", [(2, 2, 2), (4, 4, 4), (6, 1, 16), (48, 2, 1), (2, 46, 4)])
 def test_a_job_is_a_torus_of_neighbours(shape):
     hosts = block(shape)
     assert len(set(hosts)) == np.prod(shape)
@@ -187,7 +188,25 @@ def test_a_job_is_a_torus_of_neighbours(shape):
 
 
 def test_wrong_shapes_are_refused():
-    for shape in ((3, 2, 2), (2, 2), (18, 2, 2), (0, 2, 2)):
+    for shape in ((3, 2, 2), (2, 2), (50, 2, 2), (2, 48, 2), (0, 2, 2)):
         with pytest.raises(MachineError, match="shape: found"):
             block(shape)
     assert ring(4) == [(0, 0), (1, 0), (1, 1), (0, 1)]
+
+
+def test_a_job_is_predicted_in_its_part_of_the_network(monkeypatch):
+    """Dimensions that wrap around are whole; the times are those in the whole network."""
+    size, nodes = box((5, 4, 3), (False, True, False), [21, 22, 43])
+    # Places (1, 0, 1), (2, 0, 1) and (3, 0, 2).
+    assert (size, nodes) == ([3, 4, 2], [0, 1, 14])
+    text = (EXAMPLES / "machines" / "fugaku.toml").read_text()
+    small = text.replace("[24, 23, 24,", "[4, 3, 2,").replace("158975", "287")
+    predictor = Predictor(Scenario.from_toml(small))
+    assert predictor._boxed
+    hosts = [f"tofu{number:04}" for number in (137, 2, 30, 31, 6, 209, 77, 130)]
+    for operation in ("allreduce", "alltoall"):
+        case = predictor.case(hosts, operation, "auto", 1 << 20)
+        inside = predictor.predict(case)
+        with monkeypatch.context() as whole:
+            whole.setattr(predictor, "_boxed", False)
+            assert predictor.predict(case) == inside

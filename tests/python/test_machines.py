@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from odonata import _engine
 from odonata.errors import MachineError, ScenarioError
 from odonata.machines.hostmodel import HostModel, by_size, copied
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
@@ -109,7 +110,7 @@ def test_points_of_a_machine_grow():
         ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
         ("lumi-c", 2048, {"nid001256": 256}),
         ("piz-daint", 7680, {"nid00384": 384}),
-        ("fugaku", 6144, {"tofu0012": 12}),
+        ("fugaku", 158_976, {"tofu0012": 12, "tofu158975": 158_975}),
     ],
 )
 def test_machines_have_their_hosts(file, hosts, sample):
@@ -192,6 +193,20 @@ def test_measured_names_are_understood():
         measured_name("allgather", "bine_block_by_block_over_any_even").algorithm == "bine-blocks"
     )
     assert measured_name("alltoall", "pairwise_ompi_over").algorithm == "pairwise"
+    for operation, name, ours in (
+        ("allreduce", "bine_block_by_block_any_even", "bine-blocks"),
+        ("broadcast", "bine_bdw_static_over", "bine-scatter-allgather"),
+        ("reduce-scatter", "bine_static_over", "bine"),
+        ("reduce-scatter", "recursive_doubling_mpich", "recursive-doubling"),
+        ("allreduce", "RECDOUB-L-UTOFU-0-1", "recursive-doubling"),
+        ("allreduce", "RECDOUB-B_CONT-UTOFU-0-1", "rabenseifner"),
+        ("alltoall", "BRUCK-LOG-MPI-0-1", "bruck"),
+        # Over six interfaces, in segments, or along the dimensions of the torus.
+        ("allreduce", "RECDOUB-L-UTOFU-0-6", None),
+        ("allreduce", "RECDOUB-B_CONT-UTOFU-65536-1", None),
+        ("allreduce", "BINE-L-UTOFU-0-1", None),
+    ):
+        assert measured_name(operation, name).algorithm == ours, name
     # What knows which ranks share a node is not simulated.
     assert measured_name("allgather", "bine_2_blocks_hierarcic_v1_over").algorithm is None
     assert algorithm_of("allreduce", "Segmented_Ring") == "segmented-ring"
@@ -243,6 +258,110 @@ def test_blocks_share_the_size_of_the_vector():
     predictor = Predictor(small())
     found = predictor.predict(predictor.case(HOSTS, "allgather", "ring", 16_000))
     assert found.median_ns == pytest.approx(1_500, rel=0.01)
+
+
+def to_each(n, k, size):
+    return n * (n - 1) * size
+
+
+def once(n, k, size):
+    return (n - 1) * size
+
+
+def twice(n, k, size):
+    return 2 * (n - 1) * size
+
+
+def all_in_each_round(n, k, size):
+    return n * k * size
+
+
+def half_in_each_round(n, k, size):
+    return k * (n // 2) * size
+
+
+#: What all ranks send together by algorithms whose data goes straight to where it is needed, or
+#: whole along a tree: of n ranks, 2 to the power of k, with blocks or vectors of a size.
+SENT = {
+    "allgather": {
+        to_each: "bruck k-bruck ring neighbour-exchange sparbit recursive-doubling bine-two-blocks "
+        "bine-blocks"
+    },
+    "allreduce": {
+        twice: "ring segmented-ring rabenseifner bine bine-segmented bine-blocks",
+        all_in_each_round: "recursive-doubling bine-latency",
+    },
+    "alltoall": {
+        to_each: "pairwise linear scattered",
+        lambda n, k, size: n * half_in_each_round(n, k, size): "bruck bine",
+    },
+    "broadcast": {
+        once: "linear binomial binomial-at-once binary chain chains knomial bine bine-at-once "
+        "bine-near-at-once"
+    },
+    "gather": {once: "linear linear-in-turn", half_in_each_round: "binomial bine"},
+    "reduce": {
+        once: "linear binomial binomial-overlapped binary chain chains knomial bine",
+    },
+    "reduce-scatter": {
+        to_each: "recursive-halving pairwise ring bine-blocks",
+        lambda n, k, size: n * (k * n - (n - 1)) * size: "recursive-doubling",
+    },
+    "scatter": {once: "linear linear-in-turn", half_in_each_round: "binomial bine"},
+}
+#: What has to be sent at least.
+NEEDED = {
+    **dict.fromkeys(("allgather", "alltoall", "reduce-scatter"), to_each),
+    **dict.fromkeys(("broadcast", "gather", "reduce", "scatter"), once),
+    "allreduce": twice,
+}
+
+
+def bytes_sent(predictor, case):
+    form = predictor.scenario.normalised()
+    form["jobs"] = [predictor.job(case, HostModel.of(predictor.scenario))]
+    ranks = json.loads(_engine.program(json.dumps(form), 0, 1))["ranks"]
+    return sum(step["send"][1] for steps in ranks for step in steps if "send" in step)
+
+
+@pytest.mark.parametrize("operation", sorted(set(OPERATIONS.values())))
+def test_sizes_that_are_no_multiple_of_the_ranks_are_rounded_down(operation):
+    """Every algorithm, at a size that leaves a remainder, sends what follows from its definition.
+
+    Blocks are the whole part of the size over the number of ranks, as PICO's ``count / comm_sz``;
+    vectors are sent whole. That each rank then holds what MPI promises is tested byte by byte in
+    ``crates/load/src/collective/tests/data_flow.rs``.
+    """
+    predictor = Predictor(small())
+    known = {name: rule for rule, names in SENT[operation].items() for name in names.split()}
+    for ranks in (5, 6, 8, 16):
+        for algorithm in candidates(operation, ranks):
+            case = predictor.case(HOSTS[:ranks], operation, algorithm, 10_007)
+            blocks = operation not in ("allreduce", "broadcast", "reduce")
+            size = 10_007 // ranks if blocks else 10_007
+            sent, k = bytes_sent(predictor, case), ranks.bit_length() - 1
+            assert sent >= NEEDED[operation](ranks, k, size), (algorithm, ranks)
+            if algorithm in known and ranks in (8, 16):
+                assert sent == known[algorithm](ranks, k, size), (algorithm, ranks)
+
+
+def test_what_the_library_chooses_is_predicted_as_if_it_were_named():
+    mpi = "[mpi]\nsend_overhead = '1 us'\ncollectives = { library = 'open-mpi-4.1' }\n"
+    predictor = Predictor(small(mpi))
+    for collective, size, expected in (
+        # 16 ranks: the row for fewer than 32 of Open MPI's tables.
+        ("allreduce", 2048, "recursive-doubling"),
+        ("allreduce", 4096, "rabenseifner"),
+        ("bcast", 1 << 20, "scatter-recursive-doubling"),
+        ("reduce_scatter", 1 << 20, "ring"),
+        ("scatter", 16 * 16384, "linear-in-turn"),
+        ("alltoall", 16 * 511, "bruck"),
+    ):
+        chosen = predictor.case(HOSTS, collective, "auto", size)
+        named = predictor.case(HOSTS, collective, expected, size)
+        assert chosen.algorithm == expected
+        times = [predictor.predict(case).median_ns for case in (chosen, named)]
+        assert times[0] == times[1]
 
 
 def test_open_mpi_sends_to_all_children_at_once():
@@ -466,12 +585,13 @@ def test_values_between_sizes_go_with_the_logarithm():
         (
             "allgather",
             "ring",
-            1001,
+            15,
             16,
-            "found 1001 for 16 ranks; allowed for allgather: a multiple",
+            "found 15 for 16 ranks; allowed for allgather: at least 16",
         ),
         ("allreduce", "bine", 1024, 12, "found 12 ranks; allowed: a power of two"),
         ("allgather", "recursive_doubling_ompi", 1200, 12, "For 12 ranks there are bruck, k-bruck"),
+        ("reduce_scatter", "recursive_doubling_mpich", 1200, 12, "allowed: a power of two"),
         ("allreduce", "ring", 0, 16, "bytes: found 0"),
         ("allreduce", "ring", 8, 1, "found 1 rank; allowed: at least 2"),
     ],

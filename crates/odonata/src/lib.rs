@@ -86,7 +86,7 @@ pub use odonata_steering::{
 };
 pub use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 pub use plug_in::{PlugIns, PluggedScenario};
-pub use registry::{List, registry};
+pub use registry::{List, chosen_algorithm, registry};
 pub use routing::build_routing;
 pub use run::run;
 pub use spec::Scenario;

@@ -4,11 +4,12 @@
 use std::any::type_name;
 
 use odonata_declare::{Entry, Named, entries};
-use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Schedule};
 use odonata_load::collective::{self, Family as Library};
 use odonata_load::replay::Format as TraceFormat;
+use odonata_load::{CollectiveKind, LoadError};
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
+use odonata_units::Bytes;
 use serde::Serialize;
 
 use crate::coupling::Traffic;
@@ -45,6 +46,22 @@ const AUTO: Entry = Entry {
     options: &[],
     by_value: false,
 };
+
+/// The algorithm, and the bytes of its segments, that a library's rules choose for an operation of
+/// `ranks` with a vector of these bytes, or blocks.
+///
+/// # Errors
+/// If there is no such library or operation.
+pub fn chosen_algorithm(
+    library: &str,
+    operation: &str,
+    bytes: u64,
+    ranks: u32,
+) -> Result<(&'static str, Option<u64>), LoadError> {
+    let library: Library = library.parse()?;
+    let (name, segment) = library.chosen(operation, Bytes(bytes), ranks)?;
+    Ok((name, segment.map(|segment| segment.0)))
+}
 
 /// Every list.
 pub fn registry() -> Vec<List> {

@@ -222,6 +222,19 @@ mod _engine {
         Ok((table, found.into_iter().map(mistake).collect()))
     }
 
+    /// The algorithm, and the bytes of its segments, that a library's rules choose for an operation
+    /// of `ranks`, at least one, with a vector of these bytes, or blocks.
+    #[pyfunction]
+    fn chosen_algorithm(
+        library: &str,
+        operation: &str,
+        bytes: u64,
+        ranks: u32,
+    ) -> PyResult<(&'static str, Option<u64>)> {
+        odonata::chosen_algorithm(library, operation, bytes, ranks)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
     /// Everything that keeps a scenario in the engine's form from being simulated.
     #[pyfunction]
     fn faults(py: Python<'_>, spec_json: String) -> PyResult<Vec<Mistake>> {

@@ -46,6 +46,8 @@ _MEASURED = {
         "bine_bdw_remap": "bine",
         "bine_bdw_static": "bine",
         "bine_bdw_remap_segmented": "bine-segmented",
+        "bine_block_by_block": "bine-blocks",
+        "bine_block_by_block_any_even": "bine-blocks",
     },
     "allgather": {
         "linear": "gather-broadcast",
@@ -104,6 +106,7 @@ _MEASURED = {
         "bine_lat_i_new": "bine-at-once",
         "bine_lat_reversed": "bine-at-once",
         "bine_bdw_remap": "bine-scatter-allgather",
+        "bine_bdw_static": "bine-scatter-allgather",
     },
     "reduce": {
         "linear": "linear",
@@ -139,6 +142,7 @@ _MEASURED = {
         "nonoverlapping": "reduce-scatter",
         "non_overlapping": "reduce-scatter",
         "recursive_halving": "recursive-halving",
+        "recursive_doubling": "recursive-doubling",
         "recursive_distance_doubling": "butterfly",
         "butterfly": "butterfly",
         "non_commutative": "butterfly",
@@ -146,12 +150,24 @@ _MEASURED = {
         "ring": "ring",
         "pairwise": "pairwise",
         "bine_send_remap": "bine",
+        "bine_static": "bine",
         # As above.
         "bine_permute_remap": "bine",
         "bine_block_by_block": "bine-blocks",
         "bine_block_by_block_any_even": "bine-blocks",
     },
 }
+
+#: Algorithms of the library that PICO's measurements of Fugaku name by family, algorithm, layer,
+#: bytes of segments and number of interfaces (github.com/HLC-Lab, `libswing`), over one interface
+#: and without segments. Partners are the same, in the order of the torus's dimensions. Its Bine
+#: algorithms count their distances within each dimension, which is not simulated.
+_OF_TORI = {
+    ("allreduce", "RECDOUB-L"): "recursive-doubling",
+    ("allreduce", "RECDOUB-B_CONT"): "rabenseifner",
+    ("alltoall", "BRUCK-LOG"): "bruck",
+}
+_OF_TORI_NAME = re.compile(r"(?P<algorithm>[A-Z]+-[A-Z_-]+)-(MPI|UTOFU)-0-1")
 
 #: What Open MPI and the libraries that descend from it do by these names (`coll_base_bcast.c`,
 #: `coll_base_reduce.c`, `coll_base_gather.c`, `coll_base_scatter.c`, `coll_base_topo.c`, the same
@@ -185,8 +201,9 @@ _NEARLY = {
 #: Who carries an algorithm out, by the end of its measured name.
 _LIBRARIES = {"ompi": "open-mpi", "mpich": "mpich", "over": "point-to-point", "fjmpi": "fujitsu"}
 
-#: Algorithms that are defined for a power of two of ranks alone; others fold or go on with blocks.
-POWER_OF_TWO = {("allgather", "recursive-doubling")}
+#: Algorithms that are defined for a power of two of ranks alone, or go otherwise for others
+#: (MPICH's reduce-scatter); others fold or go on with blocks.
+POWER_OF_TWO = {("allgather", "recursive-doubling"), ("reduce-scatter", "recursive-doubling")}
 
 
 @dataclass(frozen=True)
@@ -215,6 +232,9 @@ def measured_name(operation: str, name: str) -> Measured:
         name: Such as ``ring_ompi``, ``recursive_doubling_over`` or ``default-binomial``.
     """
     text, library = name, ""
+    if of_tori := _OF_TORI_NAME.fullmatch(name):
+        ours = _OF_TORI.get((operation, of_tori["algorithm"]))
+        return Measured(ours, "point-to-point", exact=False)
     if text.startswith("default-"):  # those of Fujitsu's MPI, on Fugaku
         text, library = text.removeprefix("default-"), "fujitsu"
         if text == "default":

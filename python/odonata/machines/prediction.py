@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ from odonata.machines.names import (
     measured_name,
     operation_of,
 )
+from odonata.machines.tofu import box
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.units import Size, UnitError
 
@@ -90,8 +91,9 @@ class Case:
 
     Attributes:
         operation: Ours.
-        algorithm: Ours, or ``auto``.
-        size: Of the vector of a rank in bytes, all blocks together.
+        algorithm: Ours.
+        size: Of the vector of a rank in bytes, all blocks together. Where there are blocks each is
+            this divided by the number of ranks, rounded down, as benchmarks do.
         nodes: Of the network, in the order of ranks.
         per_node: Ranks on each; they follow each other.
         segment: Bytes of segments, of algorithms whose name says; ``None``: what the machine's
@@ -113,6 +115,16 @@ class Case:
         """How many take part."""
         return len(self.nodes) * self.per_node
 
+    @property
+    def message(self) -> int:
+        """Bytes of a rank's block, or of its vector where there are no blocks."""
+        return self.size // self.ranks if self.operation in BY_BLOCK else self.size
+
+    @property
+    def sent(self) -> int:
+        """Bytes of a rank's vector without what rounding leaves out."""
+        return self.message * (self.ranks if self.operation in BY_BLOCK else 1)
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -120,7 +132,7 @@ class Prediction:
 
     Attributes:
         collective: Operation.
-        algorithm: By which it is carried out; ``auto``: the rules of the scenario's library.
+        algorithm: By which it is carried out; for ``auto`` what the scenario's library chooses.
         bytes: Size of the vector of a rank, all blocks together.
         nodes: That take part.
         ranks: On them.
@@ -183,6 +195,14 @@ class Predictor:
         self._library = collectives if isinstance(collectives, str) else collectives.library
         self._form = scenario.normalised()
         self._form["jobs"] = []
+        network = self._form["network"]
+        #: Whether messages stay in the part of the network that holds their ends.
+        self._boxed = (
+            network["topology"]["family"] == "torus"
+            and network["topology"]["p"] == 1
+            and network["routing"]["algorithm"] == "dimension-order"
+            and not network.get("failures")
+        )
         simulation = self._form["simulation"]
         simulation["engine"] = self.engine
         simulation["duration_ps"] = None
@@ -217,7 +237,8 @@ class Predictor:
         Args:
             hosts: In the order of ranks.
             collective: Name of the operation, as MPI or a benchmark has it.
-            algorithm: Name of an algorithm, ours or a benchmark's.
+            algorithm: Name of an algorithm, ours or a benchmark's, or ``auto``: the one that the
+                rules of the scenario's library choose.
             size: Of the vector of a rank in bytes, all blocks together.
             per_node: Ranks on each host.
 
@@ -231,7 +252,12 @@ class Predictor:
         meant = measured_name(operation, algorithm)
         case = Case(operation, ours, size, tuple(nodes), per_node, meant.segment, meant.library)
         check(case)
-        return case
+        if ours != "auto":
+            return case
+        chosen, segment = _engine.chosen_algorithm(
+            self._library, operation, case.message, case.ranks
+        )
+        return replace(case, algorithm=chosen, segment=segment)
 
     def predict(self, case: Case) -> Prediction:
         """Predicts one case.
@@ -343,8 +369,8 @@ class Predictor:
         return _job(case, self._before_ns(case, host), repeats)
 
     def _before_ns(self, case: Case, host: HostModel) -> float:
-        library = case.library or self._library
-        return host.before_ns(case.operation, case.algorithm, case.ranks, case.size, library)
+        library = case.library or self._library.rstrip("-.0123456789")
+        return host.before_ns(case.operation, case.algorithm, case.ranks, case.sent, library)
 
     def _simulated_ns(
         self,
@@ -372,6 +398,11 @@ class Predictor:
             segment = max(-(-case.size // _power_of_two(case.ranks)), 1)
         if segment is not None:
             form["mpi"]["collectives"]["segment_bytes"] = segment
+        topology = form["network"]["topology"]
+        if self._boxed and not beside:
+            size, inside = box(topology["size"], topology["wrap"], case.nodes)
+            form["network"]["topology"] = {**topology, "size": size}
+            case = replace(case, nodes=tuple(inside))
         own = self.job(case, host, repeats)
         own["start_ps"] = others.WARM_PS if beside else 0
         form["jobs"] = [own, *beside]
@@ -483,11 +514,10 @@ def check(case: Case) -> None:
         raise MachineError(f"bytes: found {case.size}; allowed: at least 1")
     if case.ranks < 2:
         raise MachineError(f"hosts: found {case.ranks} rank; allowed: at least 2")
-    if case.operation in BY_BLOCK and case.size % case.ranks:
-        nearest = max(case.size // case.ranks, 1) * case.ranks
+    if case.message < 1:
         raise MachineError(
-            f"bytes: found {case.size} for {case.ranks} ranks; allowed for {case.operation}: a "
-            f"multiple of {case.ranks}, such as {nearest}, as all ranks have blocks of one size"
+            f"bytes: found {case.size} for {case.ranks} ranks; allowed for {case.operation}: at "
+            f"least {case.ranks}, a byte for each of them"
         )
     if not possible(case.operation, case.algorithm, case.ranks):
         others = [name for name in algorithms_of(case.operation) if name != case.algorithm]
@@ -580,7 +610,6 @@ def _power_of_two(ranks: int) -> int:
 
 def _job(case: Case, before_ns: float, repeats: int | None) -> dict[str, Any]:
     """The engine's form of the job that calls the collective once."""
-    block = case.size // case.ranks if case.operation in BY_BLOCK else case.size
     return {
         "name": case.operation,
         "nodes": len(case.nodes),
@@ -596,7 +625,7 @@ def _job(case: Case, before_ns: float, repeats: int | None) -> dict[str, Any]:
                 "kind": {
                     "name": "collective",
                     "operation": case.operation,
-                    "message_bytes": block,
+                    "message_bytes": case.message,
                     "root": 0,
                     "algorithm": case.algorithm,
                     **({} if repeats is None else {"repeats": repeats}),

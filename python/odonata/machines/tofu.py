@@ -5,11 +5,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
+import numpy as np
+
 from odonata.errors import MachineError
 
 #: Routers along a, b and c of a unit (Ajima, Inoue, Hiramoto, Shimizu, Takagi 2012, IEEE Micro
 #: 32 (1)).
 UNIT = (2, 3, 2)
+
+#: Units of Fugaku along X, Y and Z: 158,976 nodes of 12 in each.
+FUGAKU = (24, 23, 24)
 
 
 def ring(length: int) -> list[tuple[int, int]]:
@@ -35,7 +40,7 @@ def ring(length: int) -> list[tuple[int, int]]:
     return out + [(unit, 1) for unit, _ in reversed(out)]
 
 
-def block(shape: Sequence[int], size: Sequence[int] = (8, 8, 8)) -> list[str]:
+def block(shape: Sequence[int], size: Sequence[int] = FUGAKU) -> list[str]:
     """Hosts of a job that is a torus of three dimensions, in the order of its ranks.
 
     Fujitsu's job manager gives a job nodes that are a torus for it; the first dimension of the
@@ -66,3 +71,27 @@ def block(shape: Sequence[int], size: Sequence[int] = (8, 8, 8)) -> list[str]:
         within = c + UNIT[2] * (b + UNIT[1] * a)
         names.append(f"tofu{x + size[0] * (y + size[1] * (z + size[2] * within)):04}")
     return names
+
+
+def box(
+    size: Sequence[int], wrap: Sequence[bool], nodes: Sequence[int]
+) -> tuple[list[int], list[int]]:
+    """The part of a torus that messages among nodes do not leave, and the nodes in it.
+
+    In a dimension that does not wrap around, paths of dimension order stay between the lowest and
+    the highest place of their ends. Others are kept whole.
+
+    Args:
+        size: Routers along each dimension, one node on each; the first goes fastest.
+        wrap: Whether each wraps around.
+        nodes: Their numbers.
+
+    Returns:
+        Size of the part, and the numbers of the nodes there.
+    """
+    places = np.array(np.unravel_index(list(nodes), tuple(size), order="F"))
+    fixed = np.array([not around for around in wrap])
+    low = np.where(fixed, places.min(axis=1), 0)
+    part = np.where(fixed, places.max(axis=1) - low + 1, size)
+    inside = np.ravel_multi_index(list(places - low[:, None]), tuple(part), order="F")
+    return part.tolist(), inside.tolist()

@@ -138,6 +138,9 @@ algorithms! {
     BineLatency = "bine-latency",
     /// A reduction, then a broadcast, by the algorithms of those.
     ReduceBroadcast = "reduce-broadcast",
+    /// As `bine`, with each block as a message of its own instead of an order (De Sensi et al.
+    /// 2025).
+    BineBlocks = "bine-blocks",
 }
 
 algorithms! {
@@ -261,6 +264,9 @@ algorithms! {
     Butterfly = "butterfly",
     /// A reduction by the algorithm of those, then a linear scatter.
     ReduceScatter = "reduce-scatter",
+    /// Partners at distances 1, 2, 4, … exchange all blocks but those of members that they have
+    /// combined with already: MPICH, for operations that do not commute.
+    RecursiveDoubling = "recursive-doubling",
 }
 
 algorithms! {
@@ -275,13 +281,17 @@ algorithms! {
 algorithms! {
     /// Whose rules choose where no algorithm is named.
     Family, "the family of algorithms":
-    /// The rules of MPICH 4.
+    /// MPICH up to 3.3: the control variables.
     Mpich = "mpich",
-    /// The rules of Open MPI 1.3 to 4.0.
+    /// Open MPI 1.3 to 4.0.
     OpenMpi = "open-mpi",
     /// What Fujitsu's MPI 4.0.1 was seen to choose on Fugaku, its own algorithms for tori replaced
     /// by others.
     Fujitsu = "fujitsu",
+    /// MPICH 3.4 to 4.3: the file of selections that it is built with.
+    MpichBySelection = "mpich-3.4",
+    /// Open MPI 4.1 and 5.0: tables by number of members and size.
+    OpenMpiByTable = "open-mpi-4.1",
 }
 
 /// The algorithms of an operation.

@@ -255,27 +255,9 @@ fn up_with(
     Some(exchange)
 }
 
-/// Blocks of this many places from one on, around the circle.
-fn blocks_around(folded: Folded, parts: u32, first: u32, count: u32) -> Blocks {
-    let Some(beyond) = (first + count).checked_sub(folded.stay).filter(|&b| b > 0) else {
-        return folded.blocks(parts, first, count);
-    };
-    let (to_end, from_start) = (
-        folded.blocks(parts, first, count - beyond),
-        folded.blocks(parts, 0, beyond),
-    );
-    match (to_end, from_start) {
-        (Blocks::Range { first, count }, Blocks::Range { count: more, .. }) => Blocks::Range {
-            first,
-            count: count + more,
-        },
-        _ => unreachable!("places have ranges of blocks"),
-    }
-}
-
 /// What a place and those below it in a tree have, if it hears over the distance of `step`.
 fn below(folded: Folded, places: Places, parts: u32, index: u32, step: u32) -> Blocks {
-    blocks_around(folded, parts, places.first_around(index, step), 1 << step)
+    folded.blocks_around(parts, places.first_around(index, step), 1 << step)
 }
 
 /// In each round partners, the nearest first, get all blocks that the other has; they follow

@@ -405,6 +405,18 @@ impl Algorithms {
                 let reduced = self.reduce_phases(phases, bytes, size);
                 self.broadcast_phases(reduced, bytes, size)
             }
+            AllreduceAlgorithm::BineBlocks => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: power_of_two(size),
+                };
+                let (before, after) = (Folding::Combined, Some(Folding::All));
+                phases.folded(size, before, after, &blocks, |phases| {
+                    phases
+                        .then(Pattern::BineBlocks { combines: true }, &blocks)
+                        .then(Pattern::BineBlocks { combines: false }, &blocks)
+                })
+            }
         };
         self.call(CollectiveKind::Allreduce, phases)
     }
@@ -560,7 +572,7 @@ impl Algorithms {
     /// receives from each, one entry per member.
     pub fn alltoallv(&self, sends: Arc<[Bytes]>, receives: Arc<[Bytes]>) -> CollectiveCall {
         let algorithm = self.alltoallv;
-        let pattern = match algorithm.unwrap_or_else(|| self.family.alltoallv()) {
+        let pattern = match algorithm.unwrap_or_else(|| self.family.alltoallv(sends.len() as u32)) {
             AlltoallvAlgorithm::Pairwise => Pattern::AllToAllPairwise,
             AlltoallvAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
             AlltoallvAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
@@ -595,6 +607,12 @@ impl Algorithms {
                 let (before, after) = (Folding::Combined, Some(Folding::Own));
                 phases.folded(size, before, after, blocks, |phases| {
                     phases.then(Pattern::Halving, blocks)
+                })
+            }
+            ReduceScatterAlgorithm::RecursiveDoubling => {
+                let (before, after) = (Folding::Combined, Some(Folding::Own));
+                phases.folded(size, before, after, blocks, |phases| {
+                    phases.then(Pattern::CombineOthersDoubling, blocks)
                 })
             }
             ReduceScatterAlgorithm::Bine => {

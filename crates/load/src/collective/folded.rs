@@ -47,6 +47,24 @@ impl Folded {
             count: end - first,
         }
     }
+
+    /// The same around the circle of those that stay.
+    pub(super) fn blocks_around(self, parts: u32, first: u32, count: u32) -> Blocks {
+        let Some(beyond) = (first + count).checked_sub(self.stay).filter(|&b| b > 0) else {
+            return self.blocks(parts, first, count);
+        };
+        let (to_end, from_start) = (
+            self.blocks(parts, first, count - beyond),
+            self.blocks(parts, 0, beyond),
+        );
+        match (to_end, from_start) {
+            (Blocks::Range { first, count }, Blocks::Range { count: more, .. }) => Blocks::Range {
+                first,
+                count: count + more,
+            },
+            _ => unreachable!("places have ranges of blocks"),
+        }
+    }
 }
 
 fn fold(
@@ -133,6 +151,26 @@ pub(super) fn combine(place: u32, size: u32, round: u32) -> Option<Exchange> {
     Some(Exchange {
         receive: Some((transfer, Taking::Combine)),
         send: Some(transfer),
+    })
+}
+
+/// In each round everything goes both ways between partners and is combined, but for the blocks of
+/// the sender and those that it has combined with: MPICH's `reduce_scatter_intra_recursive_doubling`.
+pub(super) fn combine_others(parts: u32, place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let distance = power(round);
+    let (folded, index, partner) = partner(place, size, distance)?;
+    let transfer = |of: u32| {
+        let first = (of & !(distance - 1)) + distance;
+        let count = folded.stay - distance;
+        Transfer {
+            peer: folded.place(partner),
+            tag: round,
+            blocks: folded.blocks_around(parts, first & (folded.stay - 1), count),
+        }
+    };
+    Some(Exchange {
+        receive: Some((transfer(partner), Taking::Combine)),
+        send: Some(transfer(index)),
     })
 }
 

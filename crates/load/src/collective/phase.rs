@@ -66,6 +66,9 @@ pub(super) enum Pattern {
     FoldOut(Folding),
     /// Recursive doubling of combined data.
     CombineDoubling,
+    /// Recursive doubling of combined blocks, without those that are complete among the members
+    /// that have exchanged so far.
+    CombineOthersDoubling,
     /// Recursive doubling of collected blocks.
     GatherDoubling,
     /// Recursive halving of combined blocks.
@@ -231,6 +234,9 @@ impl Phase {
             Pattern::FoldIn(folding) => folded::fold_in(*folding, place, size, round),
             Pattern::FoldOut(folding) => folded::fold_out(*folding, place, size, round),
             Pattern::CombineDoubling => folded::combine(place, size, round),
+            Pattern::CombineOthersDoubling => {
+                folded::combine_others(data.parts(), place, size, round)
+            }
             Pattern::GatherDoubling => folded::doubling(data.parts(), place, size, round),
             Pattern::Halving => folded::halving(data.parts(), place, size, round),
             Pattern::NearHalving => folded::near_halving(data.parts(), place, size, round),

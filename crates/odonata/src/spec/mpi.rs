@@ -105,8 +105,7 @@ table! {
     ///
     /// `auto` leaves the choice to the rules of the library, by size and number of ranks.
     pub struct Collectives {
-        /// Library whose rules choose the algorithm if none is named: MPICH 4, or Open MPI 1.3 to
-        /// 4.0.
+        /// Library whose rules choose the algorithm if none is named.
         family: Family = Family::Mpich => Notes { key: Some("library"), ..Notes::NONE },
         /// Rate at which a rank combines received data with its own, in reductions and scans.
         /// Default: combining takes no time.

@@ -328,6 +328,7 @@ fn allreductions() {
                 }
                 AllreduceAlgorithm::ReduceBroadcast
                 | AllreduceAlgorithm::SegmentedRing
+                | AllreduceAlgorithm::BineBlocks
                 | AllreduceAlgorithm::BineSegmented => continue,
             };
             let call = Algorithms {
@@ -509,7 +510,14 @@ fn barriers_scatters_gathers_reduce_scatters_and_scans() {
                 ReduceScatterAlgorithm::Butterfly if power && ranks > 2 => {
                     total + net.combining(b * (n - 1.0)) + net.message(b)
                 }
+                // n - 1, n - 2, n - 4, … blocks.
+                ReduceScatterAlgorithm::RecursiveDoubling if power => {
+                    let k = f64::from(rounds(ranks));
+                    let blocks = k * n - (n - 1.0);
+                    k * net.message(0.0) + net.byte * b * blocks + net.combining(b * blocks)
+                }
                 ReduceScatterAlgorithm::RecursiveHalving
+                | ReduceScatterAlgorithm::RecursiveDoubling
                 | ReduceScatterAlgorithm::Butterfly
                 | ReduceScatterAlgorithm::Bine
                 | ReduceScatterAlgorithm::BineBlocks

@@ -1,8 +1,9 @@
-//! The rules of MPICH 4 between single members (not of its own node-aware
-//! compositions). Source: the control variables `MPIR_CVAR_*` and their defaults
-//! as documented with MPICH, and Thakur, Rabenseifner, Gropp, *Optimization of
-//! collective communication operations in MPICH* (IJHPCA 2005), which derives
-//! most of the limits.
+//! The rules of MPICH between single members (not of its own node-aware compositions). Source: the
+//! control variables `MPIR_CVAR_*` and their defaults as documented with MPICH, which decide up to
+//! 3.3, and Thakur, Rabenseifner, Gropp, *Optimization of collective communication operations in
+//! MPICH* (IJHPCA 2005), which derives most of the limits. From 3.4 on a file of selections decides
+//! (`maint/tuning/coll/mpir/generic.json`, the same in 3.4 to 4.3), by the same limits but for
+//! those of [`selected_broadcast`] and [`selected_allreduce`].
 
 use odonata_units::Bytes;
 
@@ -55,6 +56,19 @@ pub(super) fn broadcast(bytes: Bytes, size: u32) -> BroadcastAlgorithm {
         BroadcastAlgorithm::ScatterRecursiveDoubling
     } else {
         BroadcastAlgorithm::ScatterRing
+    }
+}
+
+/// Both limits belong to what is below them.
+pub(super) fn selected_broadcast(bytes: Bytes, size: u32) -> BroadcastAlgorithm {
+    broadcast(Bytes(bytes.0.saturating_sub(1)), size)
+}
+
+/// Above 8 B, whatever the control variable says.
+pub(super) fn selected_allreduce(bytes: Bytes, size: u32) -> AllreduceAlgorithm {
+    match bytes.0 > 8 && can_be_scattered(bytes, size) {
+        true => AllreduceAlgorithm::Rabenseifner,
+        false => AllreduceAlgorithm::RecursiveDoubling,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The fixed decision rules of the component `tuned` of Open MPI 1.3 to 4.0
 //! (`coll_tuned_decision_fixed`; fitted by its authors to a cluster of the
-//! University of Tennessee; from 4.1 on there are tables instead). Where Open MPI
+//! University of Tennessee; from 4.1 on see [`open_mpi_tables`](super::open_mpi_tables)). Where Open MPI
 //! has a variant that is not simulated, the algorithm that it varies is taken: a
 //! ring without segments for the segmented one, a plain linear gather for the
 //! synchronised one.

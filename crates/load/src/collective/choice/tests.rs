@@ -125,3 +125,113 @@ fn fujitsu_chooses_as_recorded() {
     let halving = ReduceScatterAlgorithm::RecursiveHalving;
     assert_eq!(reduce_scatter(1 << 20, 64), halving);
 }
+
+/// The selections of MPICH 3.4 differ from the control variables at a limit itself, and in that
+/// all-reductions halve from 9 B on if there are enough elements.
+#[test]
+fn mpich_selects_otherwise_from_3_4_on() {
+    let (before, since) = (Family::Mpich, Family::MpichBySelection);
+    let broadcast = |family: Family, bytes| family.broadcast(Bytes(bytes), 8).0;
+    let doubling = BroadcastAlgorithm::ScatterRecursiveDoubling;
+    assert_eq!(broadcast(before, 12_288), doubling);
+    assert_eq!(broadcast(since, 12_288), BroadcastAlgorithm::Binomial);
+    assert_eq!(broadcast(since, 12_289), doubling);
+    assert_eq!(broadcast(since, 524_288), doubling);
+    assert_eq!(broadcast(since, 524_289), BroadcastAlgorithm::ScatterRing);
+    let allreduce = |bytes, size| since.allreduce(Bytes(bytes), size);
+    assert_eq!(allreduce(8, 1), AllreduceAlgorithm::RecursiveDoubling);
+    assert_eq!(allreduce(16, 2), AllreduceAlgorithm::Rabenseifner);
+    assert_eq!(allreduce(63, 8), AllreduceAlgorithm::RecursiveDoubling);
+    assert_eq!(allreduce(64, 8), AllreduceAlgorithm::Rabenseifner);
+    for size in [2, 7, 64, 1000] {
+        for block in [1, 300, 5_000, 40_000] {
+            let (block, total) = (Bytes(block), Bytes(block * u64::from(size)));
+            assert_eq!(before.reduce(total, size), since.reduce(total, size));
+            assert_eq!(before.allgather(total, size), since.allgather(total, size));
+            assert_eq!(before.alltoall(block, size), since.alltoall(block, size));
+        }
+    }
+}
+
+/// Both sides of limits of members and bytes, first and last rows, and what too few elements do.
+#[test]
+fn open_mpi_looks_into_tables_from_4_1_on() {
+    let family = Family::OpenMpiByTable;
+    let allreduce = |bytes, size| family.allreduce(Bytes(bytes), size);
+    assert_eq!(allreduce(4_095, 3), AllreduceAlgorithm::RecursiveDoubling);
+    assert_eq!(allreduce(4_096, 3), AllreduceAlgorithm::Ring);
+    assert_eq!(allreduce(262_144, 3), AllreduceAlgorithm::Rabenseifner);
+    assert_eq!(allreduce(8, 4), AllreduceAlgorithm::RecursiveDoubling);
+    assert_eq!(allreduce(2_047, 512), AllreduceAlgorithm::ReduceBroadcast);
+    assert_eq!(allreduce(2_048, 512), AllreduceAlgorithm::RecursiveDoubling);
+    assert_eq!(allreduce(16_384, 2_047), AllreduceAlgorithm::Rabenseifner);
+    assert_eq!(
+        allreduce(4_095, 2_048),
+        AllreduceAlgorithm::RecursiveDoubling
+    );
+    assert_eq!(
+        allreduce(32_767, 4_096),
+        AllreduceAlgorithm::RecursiveDoubling
+    );
+    assert_eq!(allreduce(32_768, 4_096), AllreduceAlgorithm::Rabenseifner);
+    // 16 elements for 32 places.
+    assert_eq!(allreduce(128, 32), AllreduceAlgorithm::ReduceBroadcast);
+    assert_eq!(allreduce(256, 32), AllreduceAlgorithm::Rabenseifner);
+    let broadcast = |bytes, size| family.broadcast(Bytes(bytes), size);
+    assert_eq!(broadcast(4_095, 16).0, BroadcastAlgorithm::Knomial);
+    assert_eq!(broadcast(4_096, 16).0, BroadcastAlgorithm::BinomialAtOnce);
+    let last = BroadcastAlgorithm::ScatterRecursiveDoubling;
+    assert_eq!(broadcast(1 << 20, 31), (last, Some(Bytes(1 << 20))));
+    assert_eq!(broadcast(16_384, 512).0, BroadcastAlgorithm::SplitBinary);
+    let reduce = |bytes, size| family.reduce(Bytes(bytes), size).0;
+    assert_eq!(reduce(7, 2), ReduceAlgorithm::Rabenseifner);
+    assert_eq!(reduce(8_192, 256), ReduceAlgorithm::InOrderBinary);
+    assert_eq!(reduce(8_192, 255), ReduceAlgorithm::BinomialOverlapped);
+    let gather = |bytes, size| family.gather(Bytes(bytes), size);
+    assert_eq!(gather(2_047, 256), GatherAlgorithm::Binomial);
+    assert_eq!(gather(2_048, 256), GatherAlgorithm::LinearInTurn);
+    assert_eq!(gather(262_144, 7), GatherAlgorithm::LinearSync);
+    let scatter = |bytes, size| family.scatter(Bytes(bytes), size);
+    assert_eq!(scatter(511, 1_000), ScatterAlgorithm::Binomial);
+    assert_eq!(scatter(512, 1_000), ScatterAlgorithm::Linear);
+    // By the size of a block.
+    let allgather = |block, size| family.allgather(Bytes(block * u64::from(size)), size);
+    assert_eq!(allgather(1, 2), AllgatherAlgorithm::RecursiveDoubling);
+    assert_eq!(allgather(1_023, 32), AllgatherAlgorithm::RecursiveDoubling);
+    assert_eq!(allgather(1_023, 33), AllgatherAlgorithm::Bruck);
+    assert_eq!(allgather(1_024, 32), AllgatherAlgorithm::NeighbourExchange);
+    assert_eq!(allgather(65_536, 32), AllgatherAlgorithm::Ring);
+    let alltoall = |block, size| family.alltoall(Bytes(block), size);
+    assert_eq!(alltoall(2, 2), AlltoallAlgorithm::Pairwise);
+    assert_eq!(alltoall(1_023, 256), AlltoallAlgorithm::Bruck);
+    assert_eq!(alltoall(1_024, 256), AlltoallAlgorithm::Linear);
+    assert_eq!(alltoall(32_768, 256), AlltoallAlgorithm::Pairwise);
+    let reduce_scatter = |total, size| family.reduce_scatter(Bytes(total), size);
+    let composed = ReduceScatterAlgorithm::ReduceScatter;
+    assert_eq!(reduce_scatter(255, 256), composed);
+    assert_eq!(
+        reduce_scatter(1_023, 256),
+        ReduceScatterAlgorithm::RecursiveHalving
+    );
+    assert_eq!(
+        reduce_scatter(1_024, 256),
+        ReduceScatterAlgorithm::Butterfly
+    );
+    assert_eq!(reduce_scatter(262_144, 8), ReduceScatterAlgorithm::Ring);
+    assert_eq!(family.barrier(256), BarrierAlgorithm::Tree);
+    assert_eq!(family.alltoallv(64), AlltoallvAlgorithm::Pairwise);
+    assert_eq!(family.alltoallv(63), AlltoallvAlgorithm::Linear);
+}
+
+/// By name, with blocks of those operations that have some.
+#[test]
+fn what_is_chosen_has_a_name() {
+    let chosen = |operation, bytes| Family::OpenMpiByTable.chosen(operation, Bytes(bytes), 32);
+    assert_eq!(chosen("allgather", 65_536), Ok(("ring", None)));
+    assert_eq!(
+        chosen("broadcast", 100),
+        Ok(("binomial-at-once", Some(Bytes(100))))
+    );
+    assert_eq!(chosen("reduce-scatter", 64), Ok(("butterfly", None)));
+    assert!(chosen("barrier", 1).is_err());
+}
