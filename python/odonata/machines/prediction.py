@@ -55,7 +55,7 @@ MESSAGES_PER_PAIR = {
 #: Calls of up to this many messages are simulated whole.
 MOST_WHOLE = 300_000
 #: The same of all-to-alls whose messages are all under way at once: 512 ranks with 64 MiB took
-#: minutes, and parts of up to that many ranks are within 2 % of the whole.
+#: minutes. With 64 to 512 ranks and up to 1 MiB parts are within 2 % of the whole.
 MOST_WHOLE_AT_ONCE = 100_000
 #: Messages of longer calls that are simulated in the shorter of two simulations; twice as many in
 #: the other.
