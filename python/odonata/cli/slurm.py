@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
-from odonata.cli.numeric import Number
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
     debug_option,
@@ -63,7 +63,7 @@ MEASURING = options_of("tau", "interval")
 )
 @click.option(
     "--grap",
-    type=click.IntRange(min=0),
+    type=Whole(0),
     metavar="LEVEL",
     help="Choose nodes by GRAP (Feng et al. 2023) in the place of Slurm's own way: groups are the "
     "switches of this level of topology.conf, 0 for leaf switches.",

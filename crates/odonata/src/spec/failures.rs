@@ -12,6 +12,7 @@ table! {
         /// Two routers, such as `[3, 17]`: the links between them.
         routers: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
         /// A router, such as `35`: the links between it and others, as where a spine is taken down.
+        #[serde(skip_serializing_if = "Option::is_none")]
         router: Option<u32> = None => Notes::INDEX,
         /// Two groups: the links between them.
         groups: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
@@ -22,8 +23,10 @@ table! {
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
         /// When they fail; packets that are on their way then still take them, later ones do not.
         /// Default: they do not work at the start.
+        #[serde(skip_serializing_if = "Option::is_none")]
         at_ps: Option<u64> = None => Notes::POSITIVE,
         /// When they work again. Default: never.
+        #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
     refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
@@ -54,8 +57,10 @@ table! {
         /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
         /// With `part = "links"`: when they fail, as for links that are listed.
+        #[serde(skip_serializing_if = "Option::is_none")]
         at_ps: Option<u64> = None => Notes::POSITIVE,
         /// With `part = "links"`: when they work again. Default: never.
+        #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
     refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
