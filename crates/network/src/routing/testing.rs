@@ -136,6 +136,8 @@ pub struct MockRouter {
     draws: u32,
     /// Now, in ps; one more at every hop of a walk.
     pub time: u32,
+    /// Whether its clock says 0 all the time.
+    stands_still: bool,
     /// Occupancies are drawn below this.
     pub busiest: u32,
     /// The node that sent the packet.
@@ -150,6 +152,7 @@ impl MockRouter {
             key: StreamKey::new(seed, Purpose::Routing),
             draws: 0,
             time: 0,
+            stands_still: false,
             busiest: 4,
             source: NodeId(0),
             q_table: (0..1 << 10)
@@ -188,7 +191,10 @@ impl RouterView for MockRouter {
     }
 
     fn now_ps(&self) -> u64 {
-        u64::from(self.time)
+        match self.stands_still {
+            true => 0,
+            false => u64::from(self.time),
+        }
     }
 
     fn source_node(&self) -> NodeId {
@@ -225,8 +231,9 @@ pub fn walk<R: Routing>(
     let first = topology.first_port[end_router.index()];
     let mut route = PacketRoute::injected(end_router, (end.0 - first) as u16);
     let mut at = topology.router_of_node(source);
-    // Q-adaptive, which learns by source, lists what packets of its first node may do for all.
+    // Q-adaptive, which learns by source and time, lists what packets of its first node may do at 0.
     view.source = if R::LEARNS { NodeId(0) } else { source };
+    view.stands_still = R::LEARNS;
     let mut injected = true;
     let mut steps = Vec::new();
     let mut possible = Vec::new();
