@@ -209,7 +209,8 @@ def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: 
     out, taken = files / "machine", files / "taken"
     taken.write_text("n[1-3]\nn[4-7]\n")
     options = ("--topology", files / form, "--nodes", str(taken), "--out", out)
-    written = run("cluster", "machine", *options, "--bandwidth", "10 GB/s")
+    name = 'mine, a "b" \\ c'
+    written = run("cluster", "machine", *options, "--bandwidth", "10 GB/s", "--name", name)
     assert written.exit_code == 0, written.output
 
     def parts(of: Topology) -> tuple[set[frozenset[str]], set[frozenset[str]]]:
@@ -227,6 +228,7 @@ def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: 
     bandwidths = sorted(one["bandwidth_bytes_per_s"] for one in described["link_classes"])
     assert bandwidths == [10e9, 30e9, 40e9]
     assert odonata.verify(out / "machine.toml")
+    assert odonata.Scenario.from_file(out / "machine.toml").title == name
 
 
 def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path) -> None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from odonata.errors import ClusterError
+from odonata.scenario.toml_text import toml_text
 from odonata.units import Duration, Rate
 from odonata_live.cluster.nodes import Topology
 
@@ -64,13 +65,19 @@ def machine_files(
         tops.append((wiring.joined(routers, group, "local"), sum(n for _, n in routers)))
     wiring.joined(tops, None, "global")
     return {
-        SCENARIO_FILE: _SCENARIO.format(
-            name=name.replace('"', "'"),
+        SCENARIO_FILE: _ASSUMED.format(
             nodes=first,
             leaves=len(on_leaf),
             islands=len(leaves_of),
             bandwidth=bandwidth,
             latency=latency,
+        )
+        + toml_text(
+            {
+                "title": name,
+                "network": {"family": "edge-list", "file": WIRING_FILE, "routing": "up-down"},
+                "machine": {"name": name, "hosts_file": HOSTS_FILE},
+            }
         ),
         WIRING_FILE: wiring.text(),
         HOSTS_FILE: "# Hosts, and the node of the first.\n" + "\n".join(listed) + "\n",
@@ -114,21 +121,12 @@ class _Wiring:
         return "\n".join([*classes, *self.lines]) + "\n"
 
 
-_SCENARIO = """\
+_ASSUMED = """\
 # {nodes} nodes on {leaves} leaf switches in {islands} islands, as Slurm's topology says.
 #
 # Assumed, as nothing tells it; correct it in wiring.edges:
 # - every node has one link of {bandwidth}, and every link a latency of {latency};
 # - one switch joins the leaves of an island and one the islands, each with the bandwidth of all
 #   nodes below (no taper).
-title = "{name}"
 
-[network]
-family = "edge-list"
-file = "wiring.edges"
-routing = "up-down"
-
-[machine]
-name = "{name}"
-hosts_file = "hosts.txt"
 """
