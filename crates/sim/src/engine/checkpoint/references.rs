@@ -195,10 +195,12 @@ impl Sound for Pair {
     fn check(&self, here: &Here<'_, '_>) -> Checked {
         let Self {
             to,
+            awaited,
             control,
             account,
         } = self;
         ensure(here.node(to), "a node that another sends to")?;
+        ensure(*awaited <= here.shared.packet, "a packet that waits")?;
         ensure(
             self.is_of(&here.shared.config.nic.congestion_control),
             "the scheme of a pair",

@@ -33,6 +33,9 @@ pub(in crate::engine) struct Account {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(in crate::engine) struct Pair {
     pub to: u32,
+    /// Bytes of the largest packet that waits for permission: smaller ones do not overtake it, or
+    /// they would keep it waiting for ever.
+    pub awaited: u32,
     pub control: Control,
     pub account: Account,
 }
@@ -55,6 +58,7 @@ impl Pair {
         };
         Some(Self {
             to,
+            awaited: 0,
             control,
             account,
         })
@@ -85,6 +89,7 @@ impl Pair {
     }
 
     pub fn permitted(&mut self, keys: &CongestionControl, bytes: u32, now: u64) -> u64 {
+        let bytes = bytes.max(self.awaited);
         let at = match (&self.control, keys) {
             (Control::Window(sender), CongestionControl::Window(keys)) => {
                 sender.permitted(keys.window_bytes, bytes, now)
@@ -94,8 +99,9 @@ impl Pair {
             (Control::Slingshot(sender), _) => sender.permitted(bytes, now),
             _ => now,
         };
-        if at > now && self.account.held_since == NEVER {
-            self.account.held_since = now;
+        if at > now {
+            self.awaited = bytes;
+            self.account.held_since = self.account.held_since.min(now);
         }
         at
     }
@@ -104,6 +110,7 @@ impl Pair {
         let Sent {
             bytes, now, end, ..
         } = packet;
+        self.awaited = 0;
         let account = &mut self.account;
         if account.held_since != NEVER {
             if now >= packet.warmup {
@@ -145,6 +152,45 @@ mod tests {
     use odonata_run::{SlingshotKeys, WindowKeys};
 
     use super::*;
+
+    /// While small packets are under way there is never room for a large one: those that come after
+    /// it wait with it.
+    #[test]
+    fn small_packets_do_not_overtake_a_large_one() {
+        let window = CongestionControl::Window(WindowKeys { window_bytes: 256 });
+        let small = Sent {
+            bytes: 64,
+            now: 0,
+            end: 10,
+            warmup: 0,
+        };
+        let mut pair = Pair::new(&window, 1, 1_000, 0).expect("a scheme with pairs");
+        pair.sent(&window, small, 1_000);
+        pair.sent(&window, small, 1_000);
+        assert_eq!(pair.permitted(&window, 256, 20), NEVER);
+        assert_eq!(pair.permitted(&window, 64, 20), NEVER);
+        for acknowledgement in [100, 110] {
+            assert_eq!(pair.permitted(&window, 64, acknowledgement), NEVER);
+            let notice = Notice {
+                at: acknowledgement,
+                from: 1,
+                bytes: 64,
+                window: NEVER,
+            };
+            pair.heard(&window, notice, 1_000, acknowledgement);
+        }
+        assert_eq!(pair.permitted(&window, 256, 110), 110);
+        pair.sent(
+            &window,
+            Sent {
+                now: 110,
+                bytes: 256,
+                ..small
+            },
+            1_000,
+        );
+        assert_eq!(pair.account.held_ps, 90);
+    }
 
     /// A pair is forgotten once all that it has sent has arrived, unless it was held back, which is
     /// reported, or still is.
