@@ -62,6 +62,27 @@ def test_a_link_of_which_lanes_are_dark_carries_its_share() -> None:
     assert "dim1 at 25 %" in set(found.links["class"].to_pylist())
 
 
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_links_that_damage_packets_carry_the_rest(engine: str) -> None:
+    """A share e that is sent again leaves 1 - e, with a quarter of the lanes 1/4 of that."""
+    failures = {"links": [{"routers": [0, 1], "error_rate": "20 %", "bandwidth": "25 %"}]}
+    case = scenario(PAIR, failures, nodes=8, traffic=ACROSS)
+    # Some 50,000 packets, of which the mean number of tries is known to 0.2 %.
+    keys = {"engine": engine, "packet": "256 B", "duration": "550 us"}
+    found = odonata.run(case.with_set({f"simulation.{key}": value for key, value in keys.items()}))
+    assert accepted(found) == pytest.approx(2 * LINK * 0.8, rel=0.01)
+    assert "dim1 at 25 % with 20 % sent again" in set(found.links["class"].to_pylist())
+
+
+def test_lanes_are_dark_for_a_while() -> None:
+    """Half of the measured time a quarter is left of all four links: 5/8 of what they carry."""
+    failures = {
+        "links": [{"routers": [0, 1], "bandwidth": "25 %", "at": "50 us", "until": "125 us"}]
+    }
+    found = odonata.run(scenario(PAIR, failures, nodes=8, traffic=ACROSS))
+    assert accepted(found) == pytest.approx(8 * LINK * 5 / 8, rel=0.01)
+
+
 def test_a_ring_that_is_cut_is_a_line() -> None:
     """Equal routes and equal times, packet by packet; routers keep their numbers."""
     ring = {"family": "torus", "size": [6], "p": 1, "routing": "shortest-path"}
@@ -291,9 +312,14 @@ nodes = 80
             {"links": [{"routers": [0, 1], "at": "9 us", "until": "8 us"}]},
             "later than `at`, 9 us",
         ),
+        ({"links": [{"routers": [0, 1], "error_rate": "100 %"}]}, "99 %"),
         (
-            {"links": [{"routers": [0, 1], "at": "9 us", "bandwidth": "50 %"}]},
-            "only links out of service fail or come back",
+            {"draw": [{"part": "nodes", "count": 1, "error_rate": "1 %"}]},
+            'only with part = "links"',
+        ),
+        (
+            {"links": [{"router": 0, "error_rate": "1 %"}, {"routers": [0, 1], "at": "9 us"}]},
+            "have failed already",
         ),
         (
             {

@@ -44,6 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             bandwidth: Bandwidth::new(gigabytes * 1_000_000_000)?,
             latency: Picoseconds(latency_ns * 1_000),
             buffer: Bytes(16_384),
+            impairments: Vec::new(),
         })
     };
     let topology = DragonflySpec {

@@ -60,7 +60,7 @@ impl LinkNumbers {
     pub fn capacities(topology: &Topology) -> impl Iterator<Item = f64> + '_ {
         let ports = (0..topology.ports()).map(PortId::from_index);
         let ports = ports.chain(topology.port_of_node.iter().copied());
-        ports.map(|port| topology.link_class(port).bandwidth.bytes_per_second() as f64 * 1e-12)
+        ports.map(|port| topology.link_class(port).goodput() * 1e-12)
     }
 }
 

@@ -27,6 +27,7 @@ fn class(kind: LinkKind) -> LinkClass {
         bandwidth: Bandwidth::new(1_000_000_000).expect("positive"),
         latency: Picoseconds(10_000),
         buffer: Bytes(4096),
+        impairments: Vec::new(),
     }
 }
 

@@ -54,7 +54,8 @@ pub use dragonfly_plus::{
     largest_dragonfly_plus,
 };
 pub use failures::{
-    Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Losses, Part,
+    Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment, Losses,
+    Part,
 };
 pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
@@ -115,6 +116,17 @@ pub struct LinkClass {
     pub latency: Picoseconds,
     /// Input buffer at the receiving router, per virtual channel.
     pub buffer: Bytes,
+    /// What makes links slower at times, or send packets again; in order of time, usually nothing.
+    pub impairments: Vec<Impairment>,
+}
+
+impl LinkClass {
+    /// Bytes per second that arrive whole where what is impaired is so for the whole run.
+    pub fn goodput(&self) -> f64 {
+        let kept = |one: &Impairment| one.left * (1.0 - one.error_rate);
+        let kept: f64 = self.impairments.iter().map(kept).product();
+        self.bandwidth.bytes_per_second() as f64 * kept
+    }
 }
 
 /// What a router port is wired to.

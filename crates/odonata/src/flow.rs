@@ -52,7 +52,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         ),
         (
             "failures",
-            scenario.network.failures.has_moments(),
+            scenario.network.failures.change_during_run(),
             "links that fail during the run",
             "those that fail for all of it, as the paths of a flow stay",
         ),

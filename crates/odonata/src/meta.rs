@@ -42,6 +42,7 @@ impl Run {
             "timeline_bin_ps": outcome.timeline.bin.0,
             "reconfigurations": reconfigurations(run),
             "packet_hops": outcome.packet_hops,
+            "resent_bytes": outcome.resent_bytes,
             "created_bytes": outcome.conservation.created,
             "delivered_bytes": outcome.conservation.delivered,
             "backlog_bytes": outcome.conservation.backlog,

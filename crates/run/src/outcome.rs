@@ -528,6 +528,8 @@ pub struct Outcome {
     pub conservation: Conservation,
     /// Packets that left a router port: the unit of work of the engine.
     pub packet_hops: u64,
+    /// Bytes that links between routers sent again, as they had arrived damaged.
+    pub resent_bytes: u64,
     /// Events processed; depends on the number of threads.
     pub events: u64,
     /// Most packets that were buffered or on a wire at once (sum of each

@@ -47,6 +47,7 @@ fn main() {
         bandwidth: Bandwidth::new(rate).expect("in range"),
         latency: Picoseconds(latency_ns * 1_000),
         buffer: Bytes(16_384),
+        impairments: Vec::new(),
     };
     let spec = DragonflySpec {
         p,

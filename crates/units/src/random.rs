@@ -29,6 +29,8 @@ pub enum Purpose {
     Marking = 7,
     /// Which parts of a network fail.
     Failures = 8,
+    /// Which packets a link has to send again.
+    LinkErrors = 9,
     /// Jobs of a synthetic log.
     Workload = 20,
 }

@@ -80,6 +80,7 @@ impl Driver<'_> {
             conservation,
             reconfigurations: Vec::new(),
             packet_hops: self.packet_hops as u64,
+            resent_bytes: 0,
             events: self.events_done + self.transfers.work().settled,
             peak_packets: 0,
             bytes_per_packet: 0,

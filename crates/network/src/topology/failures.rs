@@ -12,7 +12,7 @@ use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{LinkClassId, Peer, Topology};
+use super::{LinkClass, LinkClassId, Peer, Topology};
 
 /// What the ends of a link have to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,8 @@ impl During {
         until: Picoseconds(u64::MAX),
     };
 
-    fn contains(self, time: Picoseconds) -> bool {
+    /// Whether a time is in it.
+    pub fn contains(self, time: Picoseconds) -> bool {
         self.from <= time && time < self.until
     }
 
@@ -50,18 +51,58 @@ impl During {
     }
 }
 
-/// Links that have failed, or are slower than they should be.
+/// What is wrong with links for a part of a run, or for all of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Impairment {
+    /// When.
+    pub during: During,
+    /// Share of the bandwidth that is left, from 0 (out of service) to 1.
+    pub left: f64,
+    /// Share of the packets that arrive damaged and are sent again, at least 0 and below 1: those
+    /// that are sent again as well.
+    pub error_rate: f64,
+}
+
+impl Impairment {
+    /// Out of service during a time.
+    pub const fn dark(during: During) -> Self {
+        Self {
+            during,
+            left: 0.0,
+            error_rate: 0.0,
+        }
+    }
+
+    /// `1 % sent again`, `at 50 % from 40 us to 90 us`.
+    fn words(&self) -> String {
+        let mut words = Vec::new();
+        let percent = |share: f64| (share * 1e6).round() / 1e4;
+        if self.left < 1.0 {
+            words.push(format!("at {} %", percent(self.left)));
+        }
+        if self.error_rate > 0.0 {
+            words.push(format!("with {} % sent again", percent(self.error_rate)));
+        }
+        let During { from, until } = self.during;
+        if from > During::WHOLE_RUN.from {
+            words.push(format!("from {from}"));
+        }
+        if until < During::WHOLE_RUN.until {
+            words.push(format!("to {until}"));
+        }
+        words.join(" ")
+    }
+}
+
+/// Links that have failed, are slower than they should be, or damage packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FailedLinks {
     /// Where they are.
     pub ends: Ends,
     /// How many of those there; the first ones by port. `None`: all.
     pub count: Option<u32>,
-    /// Share of the bandwidth that is left, at least 0 (out of service) and below 1; 0 unless they
-    /// fail for the whole run.
-    pub left: f64,
-    /// When.
-    pub during: During,
+    /// What is wrong with them, and when.
+    pub impairment: Impairment,
 }
 
 /// A sort of parts of a network that may fail.
@@ -97,10 +138,8 @@ pub struct DrawnFailures {
     pub class: Option<String>,
     /// How many.
     pub amount: Amount,
-    /// Share of a link's bandwidth that is left; 0 unless links fail for the whole run.
-    pub left: f64,
-    /// When; the whole run but for links.
-    pub during: During,
+    /// What is wrong with links, and when; routers and nodes are out of service for the whole run.
+    pub impairment: Impairment,
 }
 
 /// All that does not work in a network.
@@ -327,6 +366,8 @@ struct Damage {
     left: Vec<f64>,
     /// When links are out of service that fail for a part of the run.
     timed: BTreeMap<usize, Vec<During>>,
+    /// What else links lack or lose, by time.
+    impaired: BTreeMap<usize, Vec<Impairment>>,
     lost_routers: Vec<bool>,
     lost_nodes: Vec<bool>,
 }
@@ -345,6 +386,7 @@ impl Damage {
             router_of_port: topology.router_of_every_port(),
             left: vec![1.0; links.len()],
             timed: BTreeMap::new(),
+            impaired: BTreeMap::new(),
             links,
             lost_routers: vec![false; topology.routers()],
             lost_nodes: vec![false; topology.nodes()],
@@ -362,13 +404,22 @@ impl Damage {
 
     /// Whether nothing has been said of a link for any of this time.
     fn works(&self, link: usize, during: During) -> bool {
-        let mut said = self.timed.get(&link).into_iter().flatten();
+        let dark = self.timed.get(&link).into_iter().flatten();
+        let impaired = self.impaired.get(&link).into_iter().flatten();
+        let mut said = dark.chain(impaired.map(|impairment| &impairment.during));
         self.left[link] >= 1.0 && !said.any(|other| other.overlaps(during))
     }
 
-    fn fail(&mut self, link: usize, left: f64, during: During) {
-        if during == During::WHOLE_RUN {
+    fn fail(&mut self, link: usize, impairment: Impairment) {
+        let Impairment {
+            during,
+            left,
+            error_rate,
+        } = impairment;
+        if during == During::WHOLE_RUN && error_rate == 0.0 {
             self.left[link] = left;
+        } else if left > 0.0 {
+            self.impaired.entry(link).or_default().push(impairment);
         } else {
             self.timed.entry(link).or_default().push(during);
         }
@@ -411,7 +462,7 @@ impl Damage {
         };
         let all: Vec<usize> = (0..self.links.len()).filter(|&link| joins(link)).collect();
         let whole: Vec<usize> = (all.iter().copied())
-            .filter(|&link| self.works(link, failed.during))
+            .filter(|&link| self.works(link, failed.impairment.during))
             .collect();
         let [a, b] = named;
         let between = match failed.ends {
@@ -443,7 +494,7 @@ impl Damage {
             _ => {}
         }
         for &link in &whole[..count] {
-            self.fail(link, failed.left, failed.during);
+            self.fail(link, failed.impairment);
         }
         Ok(())
     }
@@ -487,7 +538,7 @@ impl Damage {
                 (0..self.links.len()).filter(of_class).count(),
                 (0..self.links.len())
                     .filter(of_class)
-                    .filter(|&link| self.works(link, drawn.during))
+                    .filter(|&link| self.works(link, drawn.impairment.during))
                     .filter(routers_work)
                     .collect(),
             ),
@@ -533,7 +584,7 @@ impl Damage {
         working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
         for &one in &working[..count] {
             match drawn.part {
-                Part::Links => self.fail(one, drawn.left, drawn.during),
+                Part::Links => self.fail(one, drawn.impairment),
                 Part::Routers => self.lost_routers[one] = true,
                 Part::Nodes => self.lost_nodes[one] = true,
             }
@@ -598,7 +649,7 @@ impl Damage {
             cut_off_nodes,
             ..Losses::default()
         };
-        let mut slower: HashMap<(LinkClassId, u64), LinkClassId> = HashMap::new();
+        let mut worse_classes: HashMap<String, LinkClassId> = HashMap::new();
         for (link, &(one, other)) in self.links.iter().enumerate() {
             let ends = self.routers_of(link);
             let left = self.left[link];
@@ -606,15 +657,14 @@ impl Damage {
                 topology.peer[one.index()] = Peer::Unconnected;
                 topology.peer[other.index()] = Peer::Unconnected;
                 losses.links += 1;
-            } else if left < 1.0 {
+            } else if left < 1.0 || self.impaired.contains_key(&link) {
                 let class = topology.class_of_port[one.index()];
-                let slow = match slower.get(&(class, left.to_bits())) {
+                let mut impairments = self.impaired.get(&link).cloned().unwrap_or_default();
+                impairments.sort_by_key(|impairment| impairment.during.from);
+                let worse = worse_class(topology, class, left, impairments)?;
+                let slow = match worse_classes.get(&worse.name) {
                     Some(&slow) => slow,
-                    None => {
-                        let slow = slower_class(topology, class, left)?;
-                        slower.insert((class, left.to_bits()), slow);
-                        slow
-                    }
+                    None => add_class(topology, &mut worse_classes, worse)?,
                 };
                 topology.class_of_port[one.index()] = slow;
                 topology.class_of_port[other.index()] = slow;
@@ -635,11 +685,45 @@ impl Damage {
     }
 }
 
-/// A class like another with a share of its bandwidth, called `global at 50 %`.
-fn slower_class(
-    topology: &mut Topology,
+/// A class like another with a share of its bandwidth and what it lacks besides, called
+/// `global at 50 %`.
+fn worse_class(
+    topology: &Topology,
     class: LinkClassId,
     left: f64,
+    impairments: Vec<Impairment>,
+) -> Result<LinkClass, FailureError> {
+    let whole = &topology.link_classes[class.index()];
+    let share = |left: f64| {
+        let rate = (whole.bandwidth.bytes_per_second() as f64 * left).round() as u64;
+        Bandwidth::new(rate).map_err(|error| FailureError {
+            entry: Entry::All,
+            message: format!("a slower link of class `{}`: {error}", whole.name),
+        })
+    };
+    for impairment in &impairments {
+        share(impairment.left)?;
+    }
+    let for_all = Impairment {
+        left,
+        ..Impairment::dark(During::WHOLE_RUN)
+    };
+    let all = std::iter::once(&for_all).chain(&impairments);
+    let words = all.map(Impairment::words);
+    let words: Vec<_> = words.filter(|words| !words.is_empty()).collect();
+    Ok(LinkClass {
+        name: format!("{} {}", whole.name, words.join(", ")),
+        bandwidth: share(left)?,
+        impairments,
+        ..whole.clone()
+    })
+}
+
+/// Adds a class of damaged links to a network.
+fn add_class(
+    topology: &mut Topology,
+    known: &mut HashMap<String, LinkClassId>,
+    class: LinkClass,
 ) -> Result<LinkClassId, FailureError> {
     let Ok(id) = u8::try_from(topology.link_classes.len()) else {
         return wrong(
@@ -647,19 +731,8 @@ fn slower_class(
             "links of too many different bandwidths: at most 256 classes",
         );
     };
-    let mut slow = topology.link_classes[class.index()].clone();
-    let rate = (slow.bandwidth.bytes_per_second() as f64 * left).round() as u64;
-    slow.bandwidth = match Bandwidth::new(rate) {
-        Ok(bandwidth) => bandwidth,
-        Err(error) => {
-            return wrong(
-                Entry::All,
-                format!("a slower link of class `{}`: {error}", slow.name),
-            );
-        }
-    };
-    slow.name = format!("{} at {} %", slow.name, (left * 1e6).round() / 1e4);
-    topology.link_classes.push(slow);
+    known.insert(class.name.clone(), LinkClassId(id));
+    topology.link_classes.push(class);
     Ok(LinkClassId(id))
 }
 

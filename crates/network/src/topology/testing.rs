@@ -12,6 +12,7 @@ pub fn class(name: &str, kind: LinkKind) -> LinkClass {
         bandwidth: Bandwidth::new(1_000_000_000).unwrap(),
         latency: Picoseconds(10_000),
         buffer: Bytes(4096),
+        impairments: Vec::new(),
     }
 }
 

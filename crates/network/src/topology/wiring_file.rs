@@ -535,6 +535,7 @@ impl Declarations {
                         bandwidth: parameters.bandwidth,
                         latency: parameters.latency,
                         buffer: parameters.buffer,
+                        impairments: Vec::new(),
                     }
                 }
             });

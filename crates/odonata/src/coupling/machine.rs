@@ -89,7 +89,7 @@ impl SharedMachine {
                 dragonfly.circuits = CircuitSource::Uniform;
             }
         }
-        if network.failures.has_moments() {
+        if network.failures.change_during_run() {
             let allowed = "links that fail for the whole schedule, as jobs are simulated by parts";
             return Err(wrong(
                 "machine.failures",

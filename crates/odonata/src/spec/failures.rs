@@ -21,6 +21,10 @@ table! {
         /// Share of a link's bandwidth that is left in both directions, as where some of its lanes
         /// are dark; `0 %`: the link is out of service.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+        /// Share of the packets that arrive damaged, which the link sends again until they are whole; the
+        /// links then have all their bandwidth unless `bandwidth` says less.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_rate: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1e-6), most: Some(990_000.0), ..Notes::NONE },
         /// When they fail; packets that are on their way then still take them, later ones do not.
         /// Default: they do not work at the start.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,10 +33,6 @@ table! {
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
-        "only links out of service fail or come back during a run; slower ones are slower for all of it";
-    refuse "bandwidth" as "until" when [("until", Test::Given), ("bandwidth", Test::Set)] =>
-        "only links out of service fail or come back during a run; slower ones are slower for all of it";
     refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent)] =>
         "`routers` or `groups`, two of them, that the links join, or one `router`";
     refuse "" as "both" when [("routers", Test::Given), ("groups", Test::Given)] =>
@@ -56,6 +56,9 @@ table! {
         count: Option<u32> = None => Notes::COUNT,
         /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
+        /// With `part = "links"`: the share of the packets that arrive damaged, as for links that are listed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        error_rate: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1e-6), most: Some(990_000.0), ..Notes::NONE },
         /// With `part = "links"`: when they fail, as for links that are listed.
         #[serde(skip_serializing_if = "Option::is_none")]
         at_ps: Option<u64> = None => Notes::POSITIVE,
@@ -63,10 +66,6 @@ table! {
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "bandwidth" as "at" when [("at", Test::Given), ("bandwidth", Test::Set)] =>
-        "only links out of service fail or come back during a run; slower ones are slower for all of it";
-    refuse "bandwidth" as "until" when [("until", Test::Given), ("bandwidth", Test::Set)] =>
-        "only links out of service fail or come back during a run; slower ones are slower for all of it";
     refuse "at" when [("part", Test::IsNot("links")), ("at", Test::Given)] =>
         "only with part = \"links\": routers and nodes are out of service for the whole run";
     refuse "until" when [("part", Test::IsNot("links")), ("until", Test::Given)] =>
@@ -78,6 +77,8 @@ table! {
     refuse "link_class" when [("part", Test::IsNot("links")), ("link_class", Test::Given)] =>
         "only with part = \"links\"";
     refuse "bandwidth" when [("part", Test::IsNot("links")), ("bandwidth", Test::Set)] =>
+        "only with part = \"links\"";
+    refuse "error_rate" when [("part", Test::IsNot("links")), ("error_rate", Test::Given)] =>
         "only with part = \"links\"";
 }
 
@@ -99,24 +100,57 @@ table! {
     }
 }
 
-/// When something does not work that fails and comes back at these times.
-fn during(at_ps: Option<u64>, until_ps: Option<u64>) -> network::During {
+/// What is wrong with links of which a share of the bandwidth is left and that damage packets, between
+/// these times.
+fn impairment(
+    bandwidth: f64,
+    error_rate: Option<f64>,
+    at_ps: Option<u64>,
+    until_ps: Option<u64>,
+) -> network::Impairment {
     let always = network::During::WHOLE_RUN;
-    network::During {
-        from: at_ps.map_or(always.from, Picoseconds),
-        until: until_ps.map_or(always.until, Picoseconds),
+    network::Impairment {
+        during: network::During {
+            from: at_ps.map_or(always.from, Picoseconds),
+            until: until_ps.map_or(always.until, Picoseconds),
+        },
+        left: match error_rate {
+            Some(_) if bandwidth == 0.0 => 1.0,
+            _ => bandwidth,
+        },
+        error_rate: error_rate.unwrap_or(0.0),
+    }
+}
+
+impl LinkFailure {
+    fn impairment(&self) -> network::Impairment {
+        impairment(self.bandwidth, self.error_rate, self.at_ps, self.until_ps)
+    }
+}
+
+impl DrawnFailures {
+    fn impairment(&self) -> network::Impairment {
+        impairment(self.bandwidth, self.error_rate, self.at_ps, self.until_ps)
     }
 }
 
 impl Failures {
-    /// Whether something fails or comes back during the run.
+    fn impairments(&self) -> impl Iterator<Item = network::Impairment> {
+        let listed = self.links.iter().map(LinkFailure::impairment);
+        listed.chain(self.draw.iter().map(DrawnFailures::impairment))
+    }
+
+    /// Whether links go out of service or come back during the run, so that routes change.
     pub(crate) fn has_moments(&self) -> bool {
-        let listed = self
-            .links
-            .iter()
-            .map(|failed| (failed.at_ps, failed.until_ps));
-        let drawn = self.draw.iter().map(|drawn| (drawn.at_ps, drawn.until_ps));
-        listed.chain(drawn).any(|times| times != (None, None))
+        let whole = network::During::WHOLE_RUN;
+        let moment = |one: network::Impairment| one.left == 0.0 && one.during != whole;
+        self.impairments().any(moment)
+    }
+
+    /// Whether links fail, become slower, or recover during the run.
+    pub(crate) fn change_during_run(&self) -> bool {
+        let whole = network::During::WHOLE_RUN;
+        self.impairments().any(|one| one.during != whole)
     }
 
     /// The network room's form.
@@ -137,8 +171,7 @@ impl Failures {
             Some(network::FailedLinks {
                 ends,
                 count: failed.count,
-                left: failed.bandwidth,
-                during: during(failed.at_ps, failed.until_ps),
+                impairment: failed.impairment(),
             })
         });
         let drawn = self.draw.iter().map(|drawn| network::DrawnFailures {
@@ -148,8 +181,7 @@ impl Failures {
                 Some(count) => network::Amount::Count(count),
                 None => network::Amount::Share(drawn.share.unwrap_or(0.0)),
             },
-            left: drawn.bandwidth,
-            during: during(drawn.at_ps, drawn.until_ps),
+            impairment: drawn.impairment(),
         });
         let numbers = |of: &Option<Vec<u32>>| of.clone().unwrap_or_default();
         network::Failures {

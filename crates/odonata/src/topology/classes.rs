@@ -121,6 +121,7 @@ impl Classes<'_> {
             bandwidth,
             latency: Picoseconds(link.latency_ps),
             buffer: Bytes(buffer),
+            impairments: Vec::new(),
         })
     }
 

@@ -61,6 +61,8 @@ pub(super) struct Accounts {
     pub loopback_bytes: i64,
     pub packets_delivered: u64,
     pub packet_hops: u64,
+    /// Bytes that links between routers have sent again.
+    pub resent_bytes: u64,
     pub events: u64,
 }
 
@@ -80,6 +82,7 @@ impl Accounts {
             loopback_bytes: 0,
             packets_delivered: 0,
             packet_hops: 0,
+            resent_bytes: 0,
             events: 0,
         }
     }

@@ -543,6 +543,7 @@ fn finish<M: Model>(
         conservation,
         reconfigurations,
         packet_hops: sum(|p| p.accounts.packet_hops),
+        resent_bytes: sum(|p| p.accounts.resent_bytes),
         events: sum(|p| p.accounts.events),
         peak_packets: sum(|p| p.packets.peak() as u64),
         bytes_per_packet: Packets::bytes_per_packet() as u64,

@@ -203,6 +203,10 @@ impl<'a, M: Model> Partition<'a, M> {
                 },
                 channels: channels.into(),
                 silent: Vec::new(),
+                last_arrivals: match shared.classes.iter().any(|class| class.impaired) {
+                    true => filled(0, router_ports, PORTS),
+                    false => Vec::new(),
+                },
             },
             routing: RoutingState {
                 tables: Tables::Given(routing),

@@ -80,6 +80,15 @@ pub(super) struct Ports {
     /// Ports that send nothing, as their circuits change, and when their links had sent the
     /// tails of their last packets.
     pub silent: Vec<(u32, u64)>,
+    /// When the tails of the last packets reach the other ends of links. Shape: ports of routers, or
+    /// empty where no link sends packets again.
+    pub last_arrivals: Vec<u64>,
+}
+
+impl Ports {
+    pub fn last_arrivals(&self, ports: std::ops::Range<usize>) -> &[u64] {
+        self.last_arrivals.get(ports).unwrap_or(&[])
+    }
 }
 
 /// Where a port's virtual channels lie.

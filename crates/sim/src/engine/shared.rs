@@ -21,6 +21,8 @@ pub(super) struct Class {
     pub terminal: bool,
     /// A channel with this many credits cannot run short of them within a window.
     pub margin: u32,
+    /// Whether its links are impaired, at some time.
+    pub impaired: bool,
 }
 
 impl Class {
@@ -167,6 +169,7 @@ pub(super) struct Shared<'a> {
     pub routing_key: StreamKey,
     pub arrival_key: StreamKey,
     pub destination_key: StreamKey,
+    pub error_key: StreamKey,
     /// Nothing at or after this time is simulated: the duration that was asked for, or
     /// the largest simulated time.
     pub stop: u64,
@@ -317,6 +320,7 @@ fn link_classes(
                 .map_err(|_| parameter(Parameter::LinkBuffer, class.buffer, "below 4 GiB"))?,
             terminal: class.kind == LinkKind::Terminal,
             margin: 0,
+            impaired: !class.impairments.is_empty(),
         });
     }
     Ok(classes)
@@ -491,6 +495,7 @@ impl<'a> Shared<'a> {
             routing_key: StreamKey::new(config.seed, Purpose::Routing),
             arrival_key: StreamKey::new(config.seed, Purpose::Arrival),
             destination_key: StreamKey::new(config.seed, Purpose::Destination),
+            error_key: StreamKey::new(config.seed, Purpose::LinkErrors),
             stop,
             ends_with_jobs,
             warmup: measurement.warmup.0,

@@ -46,6 +46,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         bytes_per_port: _,
         reconfigurations,
         held_pairs,
+        resent_bytes,
     } = one;
     assert_eq!(
         *reconfigurations, other.reconfigurations,
@@ -66,6 +67,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
     assert_eq!(*events, other.events, "{what}: events");
     assert_eq!(*held_pairs, other.held_pairs, "{what}: held pairs");
+    assert_eq!(*resent_bytes, other.resent_bytes, "{what}: sent again");
 }
 
 /// A run on one thread; `None` for scenarios that have nothing to do or whose

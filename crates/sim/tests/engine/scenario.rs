@@ -12,8 +12,8 @@ use odonata_load::motif::{
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, RoutingSpec};
 use odonata_network::topology::{
-    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
-    FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, SpineArrangement, TorusSpec,
+    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, During,
+    FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, Impairment, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
@@ -142,7 +142,10 @@ pub struct Scenario {
 impl Scenario {
     pub fn topology(&self) -> Topology {
         let buffer = self.buffer * self.packet;
-        let of = |kind, n: usize| link(kind, self.rates[n], self.latencies[n], buffer);
+        let of = |kind, n: usize| LinkClass {
+            impairments: self.impairments(n),
+            ..link(kind, self.rates[n], self.latencies[n], buffer)
+        };
         let links = DragonflyLinks {
             terminal: of(LinkKind::Terminal, 0),
             local: of(LinkKind::Local, 1),
@@ -258,6 +261,30 @@ impl Scenario {
                 };
                 spec.build().expect("a HyperX")
             }
+        }
+    }
+
+    /// By another number again, of links between routers: none, or lanes that are dark for a while
+    /// and packets that are sent again.
+    fn impairments(&self, links: usize) -> Vec<Impairment> {
+        let span = |from, until| During {
+            from: Picoseconds(from),
+            until: Picoseconds(until),
+        };
+        match (links, self.seed / 42 % 5) {
+            (1, 0) | (2, 1) => vec![
+                Impairment {
+                    during: span(1_000_000, 3_000_000),
+                    left: 0.4,
+                    error_rate: 0.0,
+                },
+                Impairment {
+                    during: span(4_000_000, u64::MAX),
+                    left: 1.0,
+                    error_rate: 0.3,
+                },
+            ],
+            _ => Vec::new(),
         }
     }
 

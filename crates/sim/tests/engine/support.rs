@@ -33,6 +33,7 @@ pub fn link(kind: LinkKind, bytes_per_second: u64, latency_ps: u64, buffer: u64)
         bandwidth: bandwidth(bytes_per_second),
         latency: Picoseconds(latency_ps),
         buffer: Bytes(buffer),
+        impairments: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Bandwidths: of a single flow, of flows that share a port, and of a flow that
 //! its credits hold back.
 
+use odonata_network::topology::{During, Impairment};
 use odonata_network::{LinkKind, Topology};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, CrossbarRate, EngineConfig, InjectionOrder, JobPlan,
@@ -54,6 +55,49 @@ fn one_flow_gets_the_bottleneck() {
             .0;
         assert_eq!(time(packets) - time(1), (packets - 1) * slowest);
     }
+}
+
+/// A link that has to send a share e of the packets again carries 1 - e of its rate, and what it
+/// sends again are e/(1 - e) of the bytes; one with half its lanes for a while is behind by half of
+/// that time from then on.
+#[test]
+fn an_impaired_link_is_slower_by_what_it_lacks() {
+    let packets = 40_000;
+    let run = |impairments: Vec<Impairment>| {
+        let mut links = uniform_links(RATE, 10_000, 1 << 20);
+        links.local.impairments = impairments;
+        let topology = dragonfly(2, 4, 2, 9, links);
+        let jobs = [flow(0, 7, packets * 256)];
+        let outcome = simulate(&topology, &MINIMAL, &config(), &jobs, &TO_THE_END).unwrap();
+        (
+            outcome.jobs[0].end.unwrap().0 as f64,
+            outcome.resent_bytes as f64,
+        )
+    };
+    let (whole, none) = run(Vec::new());
+    assert_eq!(none, 0.0);
+    for error_rate in [0.01, 0.1, 0.5] {
+        let (time, resent) = run(vec![Impairment {
+            left: 1.0,
+            error_rate,
+            ..Impairment::dark(During::WHOLE_RUN)
+        }]);
+        let off = whole / time / (1.0 - error_rate) - 1.0;
+        assert!(off.abs() < 0.01, "{error_rate}: off by {off}");
+        let expected = packets as f64 * 256.0 * error_rate / (1.0 - error_rate);
+        // Within four deviations of a geometric distribution.
+        let deviation = 256.0 * (packets as f64 * error_rate).sqrt() / (1.0 - error_rate);
+        assert!((resent - expected).abs() < 4.0 * deviation, "{resent} B");
+    }
+    let (time, _) = run(vec![Impairment {
+        left: 0.5,
+        ..Impairment::dark(During {
+            from: Picoseconds(100_000_000),
+            until: Picoseconds(300_000_000),
+        })
+    }]);
+    let packet = 32_000.0;
+    assert!((time - whole - 100_000_000.0).abs() <= packet, "{time}");
 }
 
 /// Every flow's share is within 1 % of the mean, and together they fill the link.

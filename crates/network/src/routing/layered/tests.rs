@@ -3,7 +3,7 @@
 use super::*;
 use crate::routing::testing::{MockRouter, dragonfly};
 use crate::routing::{Algorithm, RoutingSpec};
-use crate::topology::{During, Ends, FailedLinks, Failures, Topology};
+use crate::topology::{During, Ends, FailedLinks, Failures, Impairment, Topology};
 use crate::verify::{Verdict, verify};
 use odonata_units::GroupId;
 
@@ -13,11 +13,10 @@ fn cut(whole: &Topology) -> Vec<(Picoseconds, Topology)> {
         links: vec![FailedLinks {
             ends: Ends::Groups(GroupId(2), GroupId(3)),
             count: None,
-            left: 0.0,
-            during: During {
+            impairment: Impairment::dark(During {
                 from: Picoseconds(10),
                 until: Picoseconds(20),
-            },
+            }),
         }],
         ..Failures::default()
     };

@@ -13,13 +13,15 @@ use crate::topology::FatTreeShape;
 use crate::verify::{Verdict, verify};
 
 fn links(ends: Ends, count: Option<u32>, left: f64) -> Failures {
-    let during = During::WHOLE_RUN;
+    let impairment = Impairment {
+        left,
+        ..Impairment::dark(During::WHOLE_RUN)
+    };
     Failures {
         links: vec![FailedLinks {
             ends,
             count,
-            left,
-            during,
+            impairment,
         }],
         ..Failures::default()
     }
@@ -121,8 +123,7 @@ fn the_largest_part_is_left_of_a_network_that_falls_apart() {
     let cut = |a: u32, b: u32| FailedLinks {
         ends: Ends::Routers(RouterId(a), RouterId(b)),
         count: None,
-        left: 0.0,
-        during: During::WHOLE_RUN,
+        impairment: Impairment::dark(During::WHOLE_RUN),
     };
     let failures = Failures {
         links: vec![cut(1, 2), cut(5, 0)],
@@ -265,8 +266,7 @@ fn links_fail_and_come_back_at_their_moments() {
     let at = |count, during| FailedLinks {
         ends: Ends::Routers(RouterId(0), RouterId(2)),
         count: Some(count),
-        left: 0.0,
-        during,
+        impairment: Impairment::dark(during),
     };
     let failures = |links| Failures {
         links,
@@ -296,7 +296,7 @@ fn what_cannot_fail_at_a_moment_is_refused() {
     let with = |during: [During; 2]| Failures {
         links: during
             .map(|during| FailedLinks {
-                during,
+                impairment: Impairment::dark(during),
                 ..links(PAIR, None, 0.0).links[0]
             })
             .into(),
@@ -317,7 +317,7 @@ fn what_cannot_fail_at_a_moment_is_refused() {
     // A line of three routers of which the last is cut off for a while.
     let line = lattice(&[3], false, false);
     let mut cut = links(Ends::Routers(RouterId(1), RouterId(2)), None, 0.0);
-    cut.links[0].during = span(5, 10);
+    cut.links[0].impairment.during = span(5, 10);
     let error = cut.moments(&line).unwrap_err();
     assert!(error.message.contains("no way to the others"), "{error}");
     // Without its middle link a line of six has two equal parts, of which the first is left: then cut

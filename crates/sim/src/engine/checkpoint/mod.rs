@@ -65,6 +65,7 @@ struct Whole {
     control_bytes: i64,
     packets_delivered: u64,
     packet_hops: u64,
+    resent_bytes: u64,
     events: u64,
     /// To the beginning of a window.
     last_move: u64,
@@ -101,6 +102,9 @@ struct RouterRecord {
     watches: Vec<LinkWatch>,
     /// Packets that ports have not marked since the last that they have. Shape: ports, or empty.
     unmarked: Vec<u32>,
+    /// When the tails of the last packets reach the other ends of links, of which some are sent again.
+    /// Shape: ports, or empty.
+    last_arrivals: Vec<u64>,
     events: Vec<EventRecord>,
 }
 

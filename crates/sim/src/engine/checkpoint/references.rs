@@ -40,6 +40,7 @@ sound! {
         delivered_bytes: amount "a sum of the whole run", leaving_bytes: amount "a sum of the whole run",
         loopback_bytes: amount "a sum of the whole run", control_bytes: amount "a sum of the whole run",
         packets_delivered: amount "a sum of the whole run", packet_hops: amount "a sum of the whole run",
+        resent_bytes: amount "a sum of the whole run",
         events: amount "a sum of the whole run", last_move: past "the last move of a packet",
         jobs: each, timeline: each, routers, messages: amount "a sum of the whole run",
         arrivals: each, circuits,

@@ -144,6 +144,7 @@ fn restore_whole<M: Model>(
     first.accounts.control_bytes = whole.control_bytes;
     first.accounts.packets_delivered = whole.packets_delivered;
     first.accounts.packet_hops = whole.packet_hops;
+    first.accounts.resent_bytes = whole.resent_bytes;
     first.accounts.events = whole.events;
     first.now = whole.at;
     first.last_move = whole.last_move;
@@ -251,6 +252,9 @@ fn restore_router<M: Model>(
     partition
         .protocol
         .restore_unmarked(ports.start, &record.unmarked);
+    if !record.last_arrivals.is_empty() {
+        partition.ports.last_arrivals[ports.clone()].copy_from_slice(&record.last_arrivals);
+    }
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;
     }
@@ -339,6 +343,7 @@ where
         output_buffer: partition.switch.output_buffer(),
         hears: M::Protocol::ON,
         unmarked: partition.protocol.unmarked(ports.clone()).len(),
+        last_arrivals: partition.ports.last_arrivals(ports.clone()).len(),
         per_message: partition.routing.message_routes.is_some(),
         credit_size_bits: M::Probe::CREDIT_SIZE_BITS,
         watched: !partition

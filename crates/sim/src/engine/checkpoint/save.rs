@@ -56,6 +56,7 @@ pub(in crate::engine) fn save<M: Model>(
         control_bytes: partitions.iter().map(|p| p.accounts.control_bytes).sum(),
         packets_delivered: sum(|p| p.accounts.packets_delivered),
         packet_hops: sum(|p| p.accounts.packet_hops),
+        resent_bytes: sum(|p| p.accounts.resent_bytes),
         events: sum(|p| p.accounts.events),
         last_move: last_move >> shift << shift,
         jobs: jobs
@@ -219,6 +220,7 @@ impl<M: Model> Saver<'_, '_, M> {
                 .collect(),
             watches: partition.probe.links(ports.clone()).to_vec(),
             unmarked: partition.protocol.unmarked(ports.clone()).to_vec(),
+            last_arrivals: partition.ports.last_arrivals(ports.clone()).to_vec(),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))
                 .collect(),

@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use odonata_network::Routing;
-use odonata_units::RouterId;
+use odonata_network::topology::Impairment;
+use odonata_units::{Picoseconds, RouterId};
 
 use super::Partition;
 use super::view::{Rooms, View, no_such_output};
@@ -15,13 +16,48 @@ use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
 use crate::engine::protocol::Protocol;
 use crate::engine::scheduler::Scheduler;
-use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
+use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 use crate::engine::switch::{Entering, Started, Switch};
 
 /// Bytes that a credit event returns.
 #[inline(always)]
 pub(super) fn credit_size<P: Probe>(payload: u32) -> u32 {
     payload & ((1 << P::CREDIT_SIZE_BITS) - 1)
+}
+
+/// How an impaired link deals with a packet.
+struct Impaired {
+    /// How long it is busy with it beyond what it is otherwise.
+    busy: u64,
+    /// How often it sends it again.
+    resent: u32,
+}
+
+/// A packet that arrives damaged is sent again until it is whole: each time independently, so that it
+/// is sent 1/(1 - e) times on average.
+#[cold]
+#[inline(never)]
+fn impaired(shared: &Shared<'_>, class: u8, packet: &Packet, now: u64) -> Impaired {
+    let impairments = &shared.topology.link_classes[usize::from(class)].impairments;
+    let is_now = |one: &&Impairment| one.during.contains(Picoseconds(now));
+    let Some(impairment) = impairments.iter().find(is_now) else {
+        return Impaired { busy: 0, resent: 0 };
+    };
+    let once = (shared.classes[usize::from(class)].rate).duration(packet.size, shared.packet);
+    let resent = match impairment.error_rate {
+        0.0 => 0,
+        rate => {
+            let entity = u64::from(packet.source) << 32 | u64::from(packet.sequence);
+            let draw = shared.error_key.unit(entity, u32::from(packet.routers));
+            // Of a geometric distribution: at least k times with the k-th power of the rate.
+            ((1.0 - draw).ln() / rate.ln()) as u32
+        }
+    };
+    let all = once as f64 / impairment.left * f64::from(1 + resent);
+    Impaired {
+        busy: (all as u64).saturating_sub(once),
+        resent,
+    }
 }
 
 impl<M: Model> Partition<'_, M> {
@@ -372,7 +408,8 @@ impl<M: Model> Partition<'_, M> {
     ) {
         let state = &mut self.ports.all[port];
         let class = &self.classes[state.class as usize];
-        let (latency, terminal) = (class.latency, class.terminal);
+        let (way, terminal) = (class.latency, class.terminal);
+        let mut latency = way;
         let packet = &mut self.packets.hot[slot as usize];
         let size = packet.size;
         let mut end = now + class.rate.duration(size, self.packet);
@@ -382,6 +419,17 @@ impl<M: Model> Partition<'_, M> {
             head = now + flit;
             // A link that is faster than the one before waits for the tail.
             end = end.max(packet.tail + self.delay + flit);
+        }
+        if class.impaired {
+            let Impaired { busy, resent } = impaired(self.shared, state.class, packet, now);
+            let first = head - now;
+            (head, end) = (head + busy, end + busy);
+            // The link goes on with others while it is asked to send this one again, which the
+            // receiver passes on in order.
+            let last = &mut self.ports.last_arrivals[port];
+            latency = (way + u64::from(resent) * 2 * way).max((*last + first).saturating_sub(head));
+            *last = end + latency;
+            self.accounts.resent_bytes += u64::from(resent) * u64::from(size);
         }
         let measured = state.start(class, size, now, end, self.warmup);
         self.accounts.packet_hops += 1;
@@ -426,7 +474,7 @@ impl<M: Model> Partition<'_, M> {
         };
         M::Switch::started(self, started);
         if M::Protocol::ON {
-            self.passes(slot, latency + if terminal { 0 } else { self.delay });
+            self.passes(slot, way + if terminal { 0 } else { self.delay });
         }
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);

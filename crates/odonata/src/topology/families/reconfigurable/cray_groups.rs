@@ -44,6 +44,7 @@ fn import(text: &str, p: u32) -> Result<Topology, String> {
             bandwidth: Bandwidth::new(1_000_000_000).map_err(|error| error.to_string())?,
             latency: Picoseconds(1),
             buffer: Bytes(1),
+            impairments: Vec::new(),
         })
     };
     let spec = CrayXcSpec {

@@ -3,7 +3,7 @@
 use odonata_mpi::MessageKind;
 use odonata_network::{PacketRoute, Peer, Topology};
 use odonata_run::{JobLoad, OccupancyCount};
-use odonata_units::{PortId, RouterId};
+use odonata_units::{Picoseconds, PortId, RouterId};
 
 use super::super::sound::{Checked, Here, Sound, ensure};
 use super::super::{
@@ -54,6 +54,8 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     pub hears: bool,
     /// Ports that count what they do not mark.
     pub unmarked: usize,
+    /// Ports whose last arrivals are kept.
+    pub last_arrivals: usize,
     pub per_message: bool,
     /// Bits of a credit's payload that are its size.
     pub credit_size_bits: u32,
@@ -110,6 +112,7 @@ impl AtRouter<'_, '_> {
             nodes,
             watches,
             unmarked,
+            last_arrivals,
             events,
         } = record;
         let vcs = self.shared.vcs;
@@ -127,6 +130,12 @@ impl AtRouter<'_, '_> {
         let links = if self.watched { self.radix } else { 0 };
         ensure(watches.len() == links, "its watched links")?;
         ensure(unmarked.len() == self.unmarked, "its unmarked packets")?;
+        ensure(
+            last_arrivals.len() == self.last_arrivals,
+            "its last arrivals",
+        )?;
+        let possible = |&time: &u64| time <= Picoseconds::LARGEST.0;
+        ensure(last_arrivals.iter().all(possible), "its last arrivals")?;
         let finite = q_table.iter().all(|value| value.is_finite());
         ensure(finite, "a learnt value")?;
         for (place, channel) in channels.iter().enumerate() {
