@@ -113,6 +113,55 @@ def test_printed_benchmarks_are_read(tmp_path):
         read_measurements([osu])
 
 
+NCCL_TESTS = (
+    "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor) warmup iters: 5 iters: 20\n"
+    "# Using devices\n"
+    "#  Rank  0 Group  0 Pid  101 on      a1 device  0 [0x07] NVIDIA A100-SXM4-40GB\n"
+    "#  Rank  1 Group  0 Pid  102 on      a1 device  1 [0x46] NVIDIA A100-SXM4-40GB\n"
+    "#  Rank  2 Group  0 Pid  103 on      a2 device  0 [0x07] NVIDIA A100-SXM4-40GB\n"
+    "#  Rank  3 Group  0 Pid  104 on      a2 device  1 [0x46] NVIDIA A100-SXM4-40GB\n"
+    "#                                       out-of-place                in-place\n"
+    "#  size count  type redop root  time algbw busbw #wrong  time algbw busbw #wrong\n"
+    "#   (B) (elements)              (us) (GB/s) (GB/s)       (us) (GB/s) (GB/s)\n"
+)
+
+
+def test_what_nccl_tests_prints_is_read(tmp_path):
+    """Sizes are those of all blocks; a time in place where there is one; blank columns at none."""
+    path = tmp_path / "all_gather_output.dat.4"
+    path.write_text(
+        NCCL_TESTS
+        + "    64     4 float  none   -1 50.25  0.0   0.0      0   49.5   0.0   0.0    N/A\n"
+        "[a1:1] 3 more processes have sent a message\n"
+        "   128     8 float              51.0   0.0   0.0      0    N/A   0.0   0.0      0\n"
+        "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 0.0\n"
+    )
+    out, within, longer = read_measurements([tmp_path])
+    assert (out.operation, out.bytes, out.name, out.median_ns) == (
+        "allgather",
+        64,
+        "out of place",
+        50_250,
+    )
+    assert (within.name, within.median_ns, within.iterations) == ("in place", 49_500, 20)
+    assert (longer.bytes, longer.median_ns) == (128, 51_000)
+    assert (out.hosts, out.ranks, out.per_node, out.library) == (("a1", "a2"), 4, 2, "nccl")
+    path.write_text("# Collective test starting: sendrecv_perf\n" + path.read_text())
+    with pytest.raises(MachineError, match="holds no measurements"):
+        read_measurements([path])
+    for damaged, found in (
+        (NCCL_TESTS.replace("Rank  1", "Rank  5") + "64 4 float sum -1 5 0 0 0 5 0 0 0\n", "ranks"),
+        (NCCL_TESTS.replace("Rank  2", "Rank  0") + "64 4 float sum -1 5 0 0 0 5 0 0 0\n", "twice"),
+        (NCCL_TESTS + "64 4 float sum\n", "found 4 cells; allowed: 13"),
+    ):
+        path.write_text(damaged)
+        with pytest.raises(MachineError, match=found):
+            read_measurements([path])
+    path.write_text(NCCL_TESTS)
+    with pytest.raises(MachineError, match="does not say which collective"):
+        read_measurements([path.rename(tmp_path / "run.log")])
+
+
 def test_netgauge_is_read(tmp_path):
     one = tmp_path / "ng_one_one_mpi_stripe1.out"
     one.write_text("#size\trtt\n1\t1.5\n1\t2.5\n1\t9.5\n1024\t3.0\n")
@@ -162,6 +211,7 @@ FILES = {
     "imb.txt": "# Benchmarking Allreduce \n# #processes = 8 \n"
     "   #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n  1024 1000 5.5 6.5 6.0\n",
     "ng_one_one_mpi_stripe1.out": "#size\trtt\n1\t1.5\n1024\t3.0\n",
+    "all_reduce.log": NCCL_TESTS + "64 4 float sum -1 5.0 0 0 0 6.5 0 0 0\n",
     "linear_alltoall_3_16.csv": "#MessageSize Rank0Time(us) Rank1Time(us) Rank2Time(us) \n"
     "16 4.0 6.0 5.0 \n16 7.0 1.0 2.0\n",
 }
@@ -175,7 +225,8 @@ def test_fields_that_are_no_numbers_are_refused_where_they_are_read(tmp_path, na
     path.write_text(FILES[name])
     whole = to_table(read_measurements([path]))
     lines = FILES[name].splitlines()
-    read = {"osu.txt": (0, 1, 4), "imb.txt": (0, 1, 4)}.get(name)
+    read = {"osu.txt": (0, 1, 4), "imb.txt": (0, 1, 4), "all_reduce.log": (0, 1, 5, 9)}.get(name)
+    times = {"osu.txt": (1,), "imb.txt": (4,), "all_reduce.log": (5, 9)}.get(name, ())
     for number, line in enumerate(lines, 1):
         fields = line.split()
         if not fields or not fields[0].isdecimal() or "nodes" in line:
@@ -187,7 +238,7 @@ def test_fields_that_are_no_numbers_are_refused_where_they_are_read(tmp_path, na
                 text = [*lines]
                 text[number - 1] = " ".join(changed)
                 path.write_text("\n".join(text))
-                is_time = place > 0 if read is None else place == 1 + 3 * ("imb" in name)
+                is_time = place > 0 if read is None else place in times
                 if read and word == "" and place > 0:
                     # Others move up, and iterations may be missing.
                     continue

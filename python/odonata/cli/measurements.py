@@ -20,10 +20,10 @@ from odonata.terminal import terminal
 def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Read measured collectives from benchmarks' files into one table.
 
-    PATHS are folders or archives of PICO, output of the OSU Micro-Benchmarks or of the Intel MPI
-    Benchmarks, or folders of these. The table has one row for each size and algorithm: collective,
-    the measured name and Odonata's, bytes of a rank's vector, nodes, ranks, iterations, median,
-    10th and 90th percentile of the time in ns, hosts.
+    PATHS are folders or archives of PICO, output of the OSU Micro-Benchmarks, of the Intel MPI
+    Benchmarks, of nccl-tests or rccl-tests, or folders of these. The table has one row for each
+    size and algorithm: collective, the measured name and Odonata's, bytes of a rank's vector,
+    nodes, ranks, iterations, median, 10th and 90th percentile of the time in ns, hosts.
     """
     from odonata.errors import MachineError
     from odonata.machines.measurements import read_measurements, to_table

@@ -1,8 +1,9 @@
 """Measured times of collectives, from the files of benchmarks, as one table.
 
 Read are the folders and archives of PICO (De Sensi, Pasqualoni: one CSV file of all iterations for
-every size and algorithm, ``metadata.csv`` beside them), what the OSU Micro-Benchmarks and the
-Intel MPI Benchmarks print, and what Netgauge (Hoefler, Mehlan, Lumsdaine, Rehm 2007) writes.
+every size and algorithm, ``metadata.csv`` beside them), what the OSU Micro-Benchmarks, the
+Intel MPI Benchmarks and nccl-tests (and rccl-tests) print, and what Netgauge (Hoefler, Mehlan,
+Lumsdaine, Rehm 2007) writes.
 """
 
 from __future__ import annotations
@@ -26,6 +27,9 @@ _ELEMENTS = {"int8": 1, "char": 1, "int32": 4, "int": 4, "float": 4, "int64": 8,
 
 #: Ends of the names of archives.
 _ARCHIVES = (".tar.gz", ".tgz", ".tar", ".tar.xz", ".tar.bz2", ".tar.zst")
+
+#: Ends of the names of files of what benchmarks have printed, as of several runs.
+_PRINTED = re.compile(r"\.(txt|out|log|dat)(\.[0-9]+)?$")
 
 #: What Open MPI and its descendants print of an algorithm's name that they do not know.
 _REFUSED = b"invalid-value-enum"
@@ -127,8 +131,8 @@ def read_measurements(
     """Reads what benchmarks measured.
 
     Args:
-        paths: Folders or archives of PICO, files of the OSU or Intel MPI Benchmarks' output, or
-            folders of such; folders are searched in full.
+        paths: Folders or archives of PICO, files of the OSU or Intel MPI Benchmarks' output or of
+            nccl-tests', or folders of such; folders are searched in full.
 
     Returns:
         One for each size, algorithm and test, in the order of their names.
@@ -147,7 +151,7 @@ def read_measurements(
             raise MachineError(
                 f"{path}: holds no measurements; allowed: folders and archives of PICO (SIZE_"
                 "ALGORITHM_TYPE.csv with a column of times), or output of the OSU or Intel MPI "
-                "Benchmarks or Netgauge"
+                "Benchmarks, nccl-tests or Netgauge"
             )
     return found
 
@@ -165,7 +169,7 @@ def _of_folder(folder: Path) -> Iterator[Measurement]:
                 yield from _netgauge_calls(text, path)
             else:
                 plain[path.relative_to(folder).as_posix()] = text
-        elif path.suffix in (".txt", ".out", ".log"):
+        elif _PRINTED.search(path.name):
             yield from _printed(_text(path), path)
     yield from _pico(plain, folder, _metadata(folder))
 
@@ -385,6 +389,9 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
     if text.startswith(_OF_NETGAUGE_ONE):
         yield from _netgauge_one(text, path)
         return
+    if _OF_NCCL_TESTS.search(text):
+        yield from _nccl_tests(text, path)
+        return
     operation, columns, ranks, benchmark, rows = None, None, 0, "", 0
     for number, line in enumerate(text.splitlines(), 1):
         where = f"{path}: line {number}"
@@ -436,6 +443,94 @@ def _printed(text: str, path: Path) -> Iterator[Measurement]:
             statistic="mean",
             hosts=(),
         )
+
+
+# --- What nccl-tests and rccl-tests print -------------------------------------------------
+
+_OF_NCCL_TESTS = re.compile(r"^#\s+nThread\s+\d+\s+nGpus\s+\d+", re.MULTILINE)
+_NCCL_HEADER = re.compile(r"#\s+size\s+count\s+type\b")
+_NCCL_DEVICE = re.compile(
+    r"#\s+Rank\s+(?P<rank>\d+)\s.*\bPid\s+\d+\s+on\s+(?P<host>\S+)\s+device\b"
+)
+_NCCL_ITERATIONS = re.compile(r"(?<!warmup )(?<!agg )\biters:\s*(\d+)")
+#: The test, from what newer versions say, from the command, or else from the name of the file.
+_NCCL_NAME = re.compile(
+    r"(all_reduce|all_gather|reduce_scatter|alltoall|broadcast|reduce|gather|scatter|sendrecv|hypercube)"
+    r"(?=_perf|[_.-]|$)"
+)
+_NCCL_OPERATIONS = {
+    "all_reduce": "allreduce",
+    "all_gather": "allgather",
+    "sendrecv": None,
+    "hypercube": None,
+}
+
+
+def _nccl_tests(text: str, path: Path) -> Iterator[Measurement]:
+    """The mean times of a test, out of place and in place, one row each.
+
+    A size is that of all blocks together (PERFORMANCE.md of nccl-tests), as ours. Bandwidths follow
+    from times and are not read.
+    """
+    said = re.search(r"\b(\w+)_perf\b", text)
+    name = _NCCL_NAME.search(said[0] if said else path.name)
+    if name is None:
+        raise MachineError(
+            f"{path}: does not say which collective nccl-tests measured; allowed: a line with the "
+            "command, such as all_reduce_perf, or the collective in the file's name"
+        )
+    operation = _NCCL_OPERATIONS.get(name[1], OPERATIONS.get(name[1]))
+    if operation is None:
+        return
+    hosts: dict[int, str] = {}
+    iterations, titles = 0, [""]
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"{path}: line {number}"
+        if device := _NCCL_DEVICE.search(line):
+            rank = _whole(device["rank"], where, "rank")
+            if hosts.setdefault(rank, device["host"]) != device["host"]:
+                raise MachineError(f"{where}: rank {rank} is there twice, on different hosts")
+            continue
+        if _OF_NCCL_TESTS.search(line) and (said := _NCCL_ITERATIONS.search(line)):
+            iterations = _whole(said[1], where, "iterations")
+        if _NCCL_HEADER.match(line):
+            titles = line.removeprefix("#").split()
+            continue
+        cells = line.split()
+        if not cells or not _ROW.match(cells[0]) or "time" not in titles:
+            continue
+        # Where there is no operation or root, older versions leave their columns blank.
+        if not 0 <= len(titles) - len(cells) <= 2:
+            allowed = f"{len(titles)}, as in the header"
+            raise MachineError(f"{where}: found {len(cells)} cells; allowed: {allowed}")
+        if sorted(hosts) != list(range(len(hosts))) or not hosts:
+            raise MachineError(
+                f"{path}: does not say which ranks took part; allowed: a line for each rank before "
+                'the times, such as "#  Rank  0 Pid  1234 on host0 device  0 [0x07] NVIDIA A100"'
+            )
+        size, _ = _whole(cells[0], where, "bytes"), _whole(cells[1], where, "elements")
+        columns = [at - len(titles) for at, title in enumerate(titles) if title == "time"]
+        for place, at in zip(("out of place", "in place"), columns, strict=False):
+            if size == 0 or cells[at] == "N/A":
+                continue
+            distinct = tuple(dict.fromkeys(hosts[rank] for rank in range(len(hosts))))
+            yield Measurement(
+                source=path.name,
+                test="nccl-tests",
+                operation=operation,
+                name=place,
+                algorithm="auto",
+                library="nccl",
+                bytes=size,
+                ranks=len(hosts),
+                per_node=len(hosts) // len(distinct),
+                iterations=iterations,
+                median_ns=_time(cells[at], where) * 1_000,
+                p10_ns=float("nan"),
+                p90_ns=float("nan"),
+                statistic="mean",
+                hosts=distinct,
+            )
 
 
 # --- What Netgauge writes ------------------------------------------------------------------

@@ -33,8 +33,7 @@ fn drawn(part: Part, class: Option<&str>, amount: Amount, seed: u64) -> Failures
         part,
         class,
         amount,
-        left: 0.0,
-        during: During::WHOLE_RUN,
+        impairment: Impairment::dark(During::WHOLE_RUN),
     }];
     Failures {
         drawn,
@@ -325,7 +324,7 @@ fn what_cannot_fail_at_a_moment_is_refused() {
     let line = lattice(&[6], false, false);
     let mut cuts = links(Ends::Routers(RouterId(2), RouterId(3)), None, 0.0);
     let mut cut = cuts.links[0];
-    (cut.ends, cut.during) = (Ends::Routers(RouterId(0), RouterId(1)), span(5, 10));
+    (cut.ends, cut.impairment.during) = (Ends::Routers(RouterId(0), RouterId(1)), span(5, 10));
     cuts.links.push(cut);
     let error = cuts.moments(&line).unwrap_err();
     assert!(error.message.contains("no way to the others"), "{error}");
@@ -343,13 +342,15 @@ fn failures(during: impl Strategy<Value = During>) -> impl Strategy<Value = Fail
             part,
             class: None,
             amount: Amount::Count(count),
-            left: match part {
-                Part::Links if is_slow && during == During::WHOLE_RUN => 0.5,
-                _ => 0.0,
-            },
-            during: match part {
-                Part::Links => during,
-                _ => During::WHOLE_RUN,
+            impairment: Impairment {
+                left: match part {
+                    Part::Links if is_slow => 0.5,
+                    _ => 0.0,
+                },
+                ..Impairment::dark(match part {
+                    Part::Links => during,
+                    _ => During::WHOLE_RUN,
+                })
             },
         });
     (proptest::collection::vec(one, 1..4), any::<u64>()).prop_map(|(drawn, seed)| Failures {
