@@ -17,7 +17,7 @@ to do with it.
 #: What a reader looks for first; the rest follows by name.
 FIRST = (
     *("run", "sweep", "compare", "interference", "saturation", "replay", "schedule"),
-    *("verify", "topology", "write_report", "example", "first_scenario"),
+    *("verify", "design", "topology", "write_report", "example", "first_scenario"),
 )
 
 

@@ -16,7 +16,7 @@ People read standard output; programs add `--json` and get exactly one JSON obje
 Progress and errors go to standard error; the progress bar is drawn only on a terminal.
 Results go to a new directory (see [results.md](results.md)). **Nothing is ever overwritten**: a file must not exist yet
 and gets its name only once it is complete; a directory must not exist yet or be empty, and is claimed before anything is
-simulated. In the directory of a study, of `saturation` or of `interference`, a command continues with what was simulated
+simulated. In the directory of a study, of `saturation`, `interference` or `design`, a command continues with what was simulated
 there; files that would now show something else are moved to `earlier-1`, `earlier-2` … in it.
 
 All commands have `--help` and `--debug` (show where an error came from), which are left out below. Commands that read a
@@ -81,6 +81,8 @@ EXAMPLES = {
     "odonata export": "odonata export results/demo-1 --format dragonview --out tables",
     "odonata saturation": "odonata saturation examples/uniform-load.toml",
     "odonata interference": "odonata interference examples/interference.toml --target stencil",
+    "odonata design": "odonata design --nodes 4096 --radix 64 --price switch_port=300 "
+    "--price optical_cable=400 --price copper_cable=50",
     "odonata study": "odonata study kaplan2017 --quick --dry-run",
     "odonata verify": "odonata verify examples/demo.toml",
     "odonata topology describe": "odonata topology describe examples/demo.toml --cost",

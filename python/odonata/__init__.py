@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from odonata.simulate import run
     from odonata.simulate.checkpoint import Checkpoint
     from odonata.study.comparing import Comparison, compare
+    from odonata.study.design import Design, design
     from odonata.study.interference import Interference, interference
     from odonata.study.saturation import Saturation
     from odonata.study.sweeping import Swept, run_study, sweep
@@ -57,6 +58,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointError",
     "Comparison",
+    "Design",
     "Duration",
     "Interference",
     "InternalError",
@@ -79,6 +81,7 @@ __all__ = [
     "compare",
     "compare_mappings",
     "describe_trace",
+    "design",
     "example",
     "find_modes",
     "first_scenario",
@@ -109,6 +112,7 @@ __all__ = [
 _LAZY = {
     "Checkpoint": "odonata.simulate.checkpoint",
     "Comparison": "odonata.study.comparing",
+    "Design": "odonata.study.design",
     "Duration": "odonata.units",
     "Interference": "odonata.study.interference",
     "Rate": "odonata.units",
@@ -124,6 +128,7 @@ _LAZY = {
     "compare": "odonata.study.comparing",
     "compare_mappings": "odonata.mapping",
     "describe_trace": "odonata.api",
+    "design": "odonata.study.design",
     "example": "odonata.shipped",
     "find_modes": "odonata.tails",
     "first_scenario": "odonata.scenario.starting",

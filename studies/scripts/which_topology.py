@@ -22,6 +22,7 @@ import pandas as pd
 from marked import markdown, with_tables
 from odonata import Scenario, _engine, run
 from odonata.network.cost import Watts, parts
+from odonata.network.layouts import KINDS
 from odonata.simulate import ask_engine
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -34,15 +35,15 @@ RATE = "12.5 GB/s"
 #: Prices of an optical cable with its transceivers, in those of a port of a switch.
 RATIOS = (0.5, 1, 2, 4)
 SEEDS = (1, 2, 3, 4, 5)
-#: Adaptive routing of every family, the same for all traffic.
-ROUTING: dict[str, Any] = {
-    "fat-tree": {"algorithm": "up-down", "choice": "by-load"},
-    "dragonfly": "par",
-    "dragonfly+": "fpar",
-    "hyperx": "dal",
-    "torus": "ugal-l",
-    "slim-fly": "ugal-l",
-    "jellyfish": "ugal-l",
+#: What ``odonata design`` knows of every family: its links, and its adaptive routing.
+FAMILIES = {
+    "fat-tree": KINDS["fat tree"],
+    "dragonfly": KINDS["dragonfly"],
+    "dragonfly+": KINDS["dragonfly+"],
+    "hyperx": KINDS["HyperX 2-D"],
+    "torus": KINDS["torus 3-D"],
+    "slim-fly": KINDS["Slim Fly"],
+    "jellyfish": KINDS["Jellyfish"],
 }
 #: Name, network and the offset of its worst shift: to the nodes of the next pod, group, router
 #: or half ring. By number of nodes, about.
@@ -88,15 +89,6 @@ NETWORKS: dict[int, dict[str, tuple[dict[str, Any], int]]] = {
         ),
     },
 }
-LINKS = {
-    "fat-tree": ("level1", "level2"),
-    "dragonfly": ("local", "global"),
-    "dragonfly+": ("local", "global"),
-    "hyperx": ("local",),
-    "torus": ("local",),
-    "slim-fly": ("local", "global"),
-    "jellyfish": ("local",),
-}
 #: What is measured: figure and traffic.
 MEASURES = ("uniform", "adversarial", "latency", "stencil", "scattered stencil", "all-to-all")
 
@@ -111,9 +103,9 @@ def nodes_of(network: str) -> int:
 def scenario(network: dict[str, Any], measure: str, offset: int, seed: int) -> Scenario:
     """One network under one traffic."""
     link = {"bandwidth": RATE, "latency": "100 ns"}
-    family = network["family"]
+    family = FAMILIES[network["family"]]
     cables = {"terminal": {**link, "latency": "10 ns"}}
-    cables |= dict.fromkeys(LINKS[family], link)
+    cables |= dict.fromkeys(family.links, link)
     job: dict[str, Any] = {"nodes": nodes_of(json.dumps(network))}
     simulation: dict[str, Any] = {"packet": "1 KiB"}
     if measure in ("uniform", "adversarial", "latency"):
@@ -132,7 +124,7 @@ def scenario(network: dict[str, Any], measure: str, offset: int, seed: int) -> S
     return Scenario.from_dict(
         {
             "seed": seed,
-            "network": {**network, "routing": ROUTING[family], "links": cables},
+            "network": {**network, "routing": family.adaptive, "links": cables},
             "simulation": simulation,
             "job": [job],
         }

@@ -83,15 +83,15 @@ def test_a_topology_is_a_graph(scenario: Scenario) -> None:
     nodes = [one for one in graph if one[0] == "node"]
     assert (len(routers), len(nodes)) == (described["routers"], described["nodes"])
     assert networkx.is_connected(graph)
-    # p = 2, a = 4, h = 2: 9 groups of 6 local links, and 36 global links.
+    # p = 1, a = 4, h = 1: 5 groups of 6 local links, and 10 global links.
     kinds = [kind for *_, kind in graph.edges(data="kind")]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == {
-        "terminal": 72,
-        "local": 54,
-        "global": 36,
+        "terminal": 20,
+        "local": 30,
+        "global": 10,
     }
     assert networkx.diameter(graph.subgraph(routers)) == described["diameter"]
-    assert len(wired.edges) == 54 + 36
+    assert len(wired.edges) == 30 + 10
     assert len(wired.links) == graph.number_of_edges()
     assert "Link classes" in wired._repr_html_()
     assert Image.open(io.BytesIO(wired.plot()._repr_png_())).width > 500

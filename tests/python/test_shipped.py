@@ -129,8 +129,8 @@ def test_networks_are_large_enough(family: str, nodes: int) -> None:
     scenario = Scenario.from_dict(parse_toml(first_scenario(family, nodes=nodes), "first"))
     network = scenario.network
     size = {
-        "dragonfly": lambda n: n.p * n.a * (n.a * n.h + 1),
-        "dragonfly+": lambda n: n.p * n.leaves * (n.spines * n.h + 1),
+        "dragonfly": lambda n: n.p * n.a * (n.g or n.a * n.h + 1),
+        "dragonfly+": lambda n: n.p * n.leaves * (n.g or n.spines * n.h + 1),
         "fat-tree": lambda n: n.nodes,
         "torus": lambda n: n.size[0] * n.size[1] * n.size[2],
         "hyperx": lambda n: n.size[0] * n.size[1] * n.p,

@@ -25,7 +25,7 @@ _CANNOT_WRITE = (
 COMMANDS = (
     *("example", "init"),
     *("run", "replay", "sweep", "show", "compare", "report", "ranks", "export", "saturation"),
-    *("interference", "study", "verify"),
+    *("interference", "study", "design", "verify"),
     *("topology", "mapping", "trace", "schedule", "slurm", "log", "tails"),
     *("predict-collective", "measurements", "calibrate"),
     *("schema", "bench"),

@@ -20,7 +20,12 @@ FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar"
 @click.command()
 @click.argument("file", required=False, default="scenario.toml", type=click.Path(path_type=Path))
 @click.option("--family", type=click.Choice(FAMILIES), help="Kind of network.")
-@click.option("--nodes", type=Whole(2, 100_000), metavar="N", help=("Least number of nodes."))
+@click.option(
+    "--nodes",
+    type=Whole(2, 100_000),
+    metavar="N",
+    help="Number of nodes; more where the family has no layout with exactly so many.",
+)
 @click.option(
     "--load",
     type=Number(0, 1, above=True),
@@ -72,4 +77,7 @@ def init(
     else:
         console = terminal()
         console.print(f"Written: {file}", markup=False, soft_wrap=True)
+        for line in text.splitlines():
+            if " has exactly " in line:
+                console.print(f"Note:    {line[2:]}", markup=False, soft_wrap=True)
         console.print(f"Next:    odonata run {file}", markup=False, soft_wrap=True)

@@ -19,6 +19,11 @@ _NOT_OPTIONS = ("log", "level")
 _DECLARED = _engine.schedule_tables()
 _TABLES: dict[str, dict[str, Any]] = {one["name"]: one for one in _DECLARED["tables"]}
 _LEVELS: list[dict[str, Any]] = _DECLARED["levels"]
+#: What an option takes beside what its key does.
+_MORE = {
+    "schedule.compare": " With --network flow or packet also a placement, which is the first "
+    f"schedule's own with it: {', '.join(names.PLACEMENT)}."
+}
 
 
 def _all_options() -> list[KeyOption]:
@@ -52,7 +57,7 @@ def _option(key: dict[str, Any], path: str, levels: tuple[str, ...]) -> KeyOptio
         how["option"] or "--" + key["key"].replace("_", "-"),
         path,
         kind,
-        help=how["off"] or _help(key, kind),
+        help=(how["off"] or _help(key, kind)) + _MORE.get(path, ""),
         metavar=how["metavar"],
         choices=choices,
         least=int(key["least"]) if has_least else None,

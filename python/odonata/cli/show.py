@@ -19,7 +19,7 @@ def show(directory: Path, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 
     DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
-    for saturation, an analysis of interference or a validation.
+    for saturation, an analysis of interference, networks by design or a validation.
     """
     from odonata.results.kinds import kind_of
 
@@ -73,6 +73,17 @@ def _saturation(directory: Path, as_json: bool) -> None:
     file = directory / SCENARIO_FILE
     title = Scenario.from_file(file).title if file.exists() else ""
     print_saturation(terminal(), title, found, directory)
+
+
+def _design(directory: Path, as_json: bool) -> None:
+    from odonata.report.summaries import print_design
+    from odonata.study.design import load
+
+    found = load(directory)
+    if as_json:
+        print_json({"directory": str(directory), **found.content})
+    else:
+        print_design(terminal(), found, directory)
 
 
 def _replications(directory: Path, as_json: bool) -> None:
@@ -154,6 +165,7 @@ def _program(directory: Path, as_json: bool) -> None:
 _KINDS: dict[str, Callable[[Path, bool], None]] = {
     "interference": _interference,
     "saturation": _saturation,
+    "design": _design,
     "replications": _replications,
     "comparison": _comparison,
     "program": _program,

@@ -116,7 +116,7 @@ def describe(
     if cost:
         from odonata.network.cost import Prices, Watts
 
-        given = (_by_part(Watts, watts, "--watts"), _by_part(Prices, prices, "--price"))
+        given = (by_part(Watts, watts, "--watts"), by_part(Prices, prices, "--price"))
         _print_cost(read_scenario(scenario, changes), result, copper, *given, as_json)
         return
     if result is not None or copper or watts or prices:
@@ -176,7 +176,7 @@ def _print_cost(
             print_figures(console, name.replace("_", " ").capitalize(), shown)
 
 
-def _by_part(kind: type[Figures], given: tuple[str, ...], option: str) -> Figures:
+def by_part(kind: type[Figures], given: tuple[str, ...], option: str) -> Figures:
     """Reads ``PART=NUMBER``."""
     names = [field.name for field in fields(kind)]
     read: dict[str, float] = {}

@@ -19,6 +19,7 @@ from odonata.results.summary import is_open_loop, per_node, saturated_jobs
 from odonata.scenario import Scenario
 
 if TYPE_CHECKING:
+    from odonata.study.design import Design
     from odonata.study.interference import Interference
     from odonata.study.saturation import Saturation
 
@@ -226,6 +227,48 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
             f"{found.throughput:.4g} of the terminal bandwidth at most."
         )
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
+
+
+def print_design(console: Console, found: Design, directory: Path) -> None:
+    """Prints networks for a number of nodes side by side.
+
+    Args:
+        console: Where to.
+        found: The networks.
+        directory: Where the results lie.
+    """
+    console.print()
+    rule = "full bandwidth at the least cost" if found.budget is None else "most bandwidth"
+    within = "" if found.budget is None else f" for at most {found.budget:,.6g}"
+    console.print(f"[bold]{found.nodes:,} nodes, switches of at most {found.radix} ports[/]")
+    text = f"Of each family {rule}{within}; price by that of the full fat tree"
+    console.print(text, style="dim", soft_wrap=True)
+    heads = [traffic.replace("-", "-\n") for traffic in found.traffic]
+    for engine in found.engines:
+        for per_money in (False, True):
+            shown = _compact_table("Network", ["nodes", "price", *heads])
+            for one in found.networks:
+                figures = [
+                    display.decimal(found.per_money(one, traffic, engine))
+                    if per_money
+                    else display.percent(one.share(traffic, engine))
+                    for traffic in found.traffic
+                ]
+                price = f"{one.relative_price:.2f}"
+                shown.add_row(escape(one.name), f"{one.nodes:,}", price, *figures)
+            what = "for the same money, full fat tree = 1"
+            what = what if per_money else "share of the nodes' bandwidth"
+            console.print(f"[bold]By {engine}s:[/] {what}")
+            console.print(shown)
+    console.print("[bold]Layouts[/]")
+    for one in found.networks:
+        ports = f"{one.switches:,} switches of {one.radix} ports"
+        text = f"  {one.name:<13} {one.layout}; {ports}"
+        console.print(text, markup=False, soft_wrap=True)
+    for name, why in found.left_out.items():
+        console.print(f"Left out: {name}: {why}", markup=False, soft_wrap=True)
+    where = f"Results: {directory} (report.html, design.png, design.csv, a scenario of each)"
+    console.print(where, markup=False, soft_wrap=True)
 
 
 def print_interference(console: Console, found: Interference, directory: Path) -> None:

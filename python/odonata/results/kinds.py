@@ -13,6 +13,7 @@ from odonata.output import CHECKPOINT_FILE
 FILES: Mapping[str, str] = {
     "interference.json": "interference",
     "saturation.json": "saturation",
+    "design.json": "design",
     "replications.parquet": "replications",
     "comparison.json": "comparison",
     "conclusion.txt": "program",
@@ -28,7 +29,7 @@ TABLES_OF_PROGRAMS: Mapping[str, str] = {
 #: The same for people.
 WHAT = (
     "a run, replications, a comparison, a study, a schedule, a search for saturation, an analysis "
-    "of interference, or a study that is a program"
+    "of interference, networks by design, or a study that is a program"
 )
 
 

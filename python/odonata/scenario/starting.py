@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from odonata.errors import Problem, ScenarioError
 from odonata.names import Routing
+from odonata.network.layouts import FULL, IN_PORTS, KINDS, Layout
 from odonata.scenario import Scenario
 from odonata.scenario.toml_source import parse_toml
 from odonata.simulate.replaying import dragonfly_for
@@ -74,6 +76,28 @@ FAMILIES: Mapping[str, Family] = {
 }
 
 
+#: Keys of the networks that are laid out, and what they mean.
+_KEYS: Mapping[str, Mapping[str, str]] = {
+    "dragonfly": {
+        "p": "nodes per router",
+        "a": "routers per group",
+        "h": "global links per router",
+        "g": "groups",
+    },
+    "dragonfly+": {
+        "leaves": "leaf switches per group",
+        "spines": "spine switches per group",
+        "p": "nodes per leaf",
+        "h": "global links per spine",
+        "g": "groups",
+    },
+    "torus": {"size": "routers along each dimension", "p": "nodes per router"},
+    "hyperx": {"size": "routers along each dimension", "p": "nodes per router"},
+}
+#: Kinds of layouts that a first scenario has.
+_NAMED = {"dragonfly": "dragonfly", "dragonfly+": "dragonfly+", "hyperx": "HyperX 2-D"}
+
+
 def first_scenario(
     family: str = "dragonfly",
     *,
@@ -85,7 +109,8 @@ def first_scenario(
 
     Args:
         family: One of :data:`FAMILIES`.
-        nodes: Number of nodes that are wanted; the network has at least that many.
+        nodes: Number of nodes that are wanted. The network has more where the family has no layout
+            of full bandwidth with exactly so many; a comment says so.
         load: Load of random traffic, as a fraction of the bandwidth of a node's link. Default: a
             halo-exchange job that ends, instead of random traffic.
         routing: One of the family's algorithms. Default: its first.
@@ -118,6 +143,7 @@ def first_scenario(
         "# All keys: docs/scenario.md, and for programs odonata schema",
         "[network]",
         f'family = "{family}" # {chosen.about}',
+        *_more(family, nodes, sizes),
         *(f"{key} = {value[0]} # {value[1]}" for key, value in sizes.items()),
         f'routing = "{algorithm}" # or {", ".join(chosen.routings[1:])}'
         if len(chosen.routings) > 1
@@ -162,24 +188,9 @@ def _refuse(key: str, found: str, allowed: str) -> None:
 
 def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
     """Keys of a network with this many nodes, each with what it means."""
-    if family == "dragonfly":
-        network = dragonfly_for(nodes)
-        p, a, h = network["p"], network["a"], network["h"]
-        return {
-            "p": (p, "nodes per router"),
-            "a": (a, "routers per group"),
-            "h": (h, "global links per router"),
-        }
-    if family == "dragonfly+":
-        p = 1
-        while p * p * (p * p + 1) < nodes:
-            p += 1
-        return {
-            "leaves": (p, "leaf switches per group"),
-            "spines": (p, "spine switches per group"),
-            "p": (p, "nodes per leaf"),
-            "h": (p, "global links per spine"),
-        }
+    if family in _KEYS:
+        layout = _laid(family, nodes)
+        return {key: (layout[key], text) for key, text in _KEYS[family].items() if key in layout}
     if family == "fat-tree":
         # Two levels of k ports carry k²/2 nodes, three k³/4.
         radix = next((k for k in (4, 8, 16, 24, 32, 36, 40, 64) if k * k // 2 >= nodes), 0)
@@ -194,18 +205,52 @@ def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
             "nodes": (nodes, "nodes"),
             "levels": (levels, "of switches"),
         }
-    if family == "torus":
-        size = _cube(nodes, 3)
-        return {"size": (size, "routers along each dimension"), "p": (1, "nodes per router")}
-    if family == "hyperx":
-        side = 2
-        while side**3 < nodes:
-            side += 1
-        return {
-            "size": ([side, side], "routers along each dimension"),
-            "p": (side, "nodes per router"),
-        }
     return {"nodes": (nodes, "nodes")}
+
+
+def _laid(family: str, nodes: int) -> dict[str, Any]:
+    """The network nearest to so many nodes, of the smallest switches that do."""
+    if family == "torus":
+        return {"size": _block(nodes) or _cube(nodes, 3), "p": 1}
+    kind = KINDS[_NAMED[family]]
+    for radix in (8, 16, 32, 64, 128, 256, 512):
+        found = [one for one in kind.layouts(nodes, radix) if one.bound >= FULL]
+        if found:
+
+            def order(one: Layout) -> tuple[float, ...]:
+                return one.nodes - nodes, one.price(IN_PORTS), one.switches
+
+            return min(found, key=order).network
+    # Too few for three groups, or for two routers in a row.
+    if family == "hyperx":
+        return {"size": [2, 2], "p": 2}
+    few = {"leaves": 2, "spines": 2, "p": 2, "h": 2}
+    return few if family == "dragonfly+" else dragonfly_for(nodes)
+
+
+def _more(family: str, nodes: int, sizes: Mapping[str, tuple[Any, str]]) -> list[str]:
+    """Why the network has more nodes than are wanted, if it has."""
+    if family not in _KEYS:
+        return []
+    of = {key: value for key, (value, _) in sizes.items()}
+    if "size" in of:
+        has = of["p"] * math.prod(of["size"])
+    else:
+        beside = of.get("a", of.get("leaves")), of["h"] * of.get("a", of.get("spines"))
+        has = of["p"] * beside[0] * of.get("g", beside[1] + 1)
+    why = "no near-cubic lattice" if family == "torus" else "no layout of full bandwidth"
+    return [f"# {has:,} nodes: {why} has exactly {nodes:,}"] if has != nodes else []
+
+
+def _block(nodes: int) -> list[int] | None:
+    """The most even lattice with exactly so many points, if its sides differ by a half at most."""
+    sides = [
+        (a, b, nodes // (a * b))
+        for a in range(round(nodes ** (1 / 3)) * 2, 2, -1)
+        for b in range(3, a + 1)
+        if nodes % (a * b) == 0 and 3 <= nodes // (a * b) <= b and 2 * (nodes // (a * b)) >= a
+    ]
+    return list(min(sides)) if sides else None
 
 
 def _cube(nodes: int, dimensions: int) -> list[int]:

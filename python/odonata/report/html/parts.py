@@ -39,7 +39,8 @@ class Section:
     """What a report shows of one directory, or of several together.
 
     Attributes:
-        kind: ``run``, ``comparison``, ``study``, ``schedule``, ``saturation`` or ``interference``.
+        kind: ``run``, ``comparison``, ``study``, ``schedule``, ``saturation``, ``interference`` or
+            ``design``.
         title: Its heading.
         parts: The summary first.
         data: What the page's script needs of it, for JSON.

@@ -1,0 +1,125 @@
+"""``odonata design``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from odonata.cli.numeric import Number, Whole
+from odonata.cli.shared import (
+    debug_option,
+    jobs_option,
+    json_option,
+    notices,
+    out_option,
+    print_json,
+    progress_terminal,
+)
+from odonata.cli.topology import by_part
+from odonata.terminal import terminal
+
+#: The same as in ``odonata.study.design``, which would take most of a second to import for ``--help``.
+TRAFFIC = ("uniform", "all-to-all", "stencil", "scattered-stencil", "worst-shift")
+NODES, RADIX = (16, 100_000), (8, 1024)
+
+
+@click.command()
+@click.option("--nodes", type=Whole(*NODES), required=True, metavar="N", help="Number of nodes.")
+@click.option(
+    "--traffic",
+    default="uniform,all-to-all,stencil",
+    show_default=True,
+    metavar="LIST",
+    help=f"What is compared, separated by commas: {', '.join(TRAFFIC)}.",
+)
+@click.option(
+    "--radix",
+    type=Whole(*RADIX),
+    default=64,
+    show_default=True,
+    metavar="PORTS",
+    help="Most ports of a switch.",
+)
+@click.option(
+    "--equal",
+    type=click.Choice(["nodes", "cost"]),
+    default="nodes",
+    show_default=True,
+    help="nodes: of each family the cheapest layout that carries uniform traffic at full "
+    "bandwidth; cost: that of most bandwidth for the budget.",
+)
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="PART=NUMBER",
+    help="Price of a part in your currency: switch_port, optical_cable (with its transceivers), "
+    "copper_cable (to a node), switch (of any number of ports). May be given several times. "
+    "Default: a port costs 1, an optical cable 1, a copper cable nothing.",
+)
+@click.option(
+    "--budget",
+    type=Number(above=True, largest=1e15),
+    metavar="NUMBER",
+    help="With --equal cost: most that a network may cost. Default: as much as the full fat tree.",
+)
+@click.option(
+    "--packets",
+    is_flag=True,
+    help="Simulate packets as well, under the family's adaptive routing.",
+)
+@jobs_option
+@out_option(
+    "Directory for the results. If the design has been there before, it continues. Default: "
+    "results/design-N."
+)
+@json_option
+@debug_option
+def design(
+    nodes: int,
+    traffic: str,
+    radix: int,
+    equal: str,
+    prices: tuple[str, ...],
+    budget: float | None,
+    packets: bool,
+    jobs: int | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Lay out a network of every family for N nodes, and compare what they cost and deliver.
+
+    Chooses the numbers of fat trees, dragonflies, dragonfly+, HyperX, tori, Slim Fly and
+    Jellyfish, counts their parts, and simulates the same jobs on each by flows. Leaves a table, a
+    picture, a report, and a scenario of each network.
+    """
+    from odonata.network.cost import Prices
+    from odonata.output import Claim
+    from odonata.progress import StudyBar
+    from odonata.report.summaries import print_design
+    from odonata.study.design import lay_out, write
+    from odonata.study.execution import STORE_FILE
+
+    chosen = lay_out(
+        nodes,
+        traffic=[one.strip() for one in traffic.split(",")],
+        radix=radix,
+        equal=equal,
+        price=by_part(Prices, prices, "--price") if prices else None,
+        budget=budget,
+    )
+    directory = out or Path("results") / f"design-{nodes}"
+    console = progress_terminal()
+    with Claim(directory, goes_on=STORE_FILE) as held:
+        with StudyBar(console, f"Networks for {nodes:,} nodes") as bar:
+            try:
+                found = chosen.simulated(directory, packets, jobs, bar, notices(console))
+            except KeyboardInterrupt:
+                message = f"stopped; run the same command again to go on in {directory}"
+                raise KeyboardInterrupt(message) from None
+        write(found, held, notices(console))
+    if as_json:
+        print_json({"directory": str(directory), **found.content})
+    else:
+        print_design(terminal(), found, directory)

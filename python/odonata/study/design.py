@@ -1,0 +1,549 @@
+"""Networks for a machine of some size: laid out, priced and compared under traffic.
+
+Every family is laid out for the same number of nodes by :mod:`odonata.network.layouts`, and the
+same job of that many nodes runs on each. Its figure is its *share*: the time that its messages
+take on the links of nodes alone, by the time that it takes on the network.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from odonata.errors import Problem, ScenarioError
+from odonata.network.cost import Prices, Watts
+from odonata.network.layouts import (
+    IN_PORTS,
+    KINDS,
+    REFERENCE,
+    Fitted,
+    Layout,
+    fit,
+    scenario_of,
+)
+from odonata.output import Claim, picture, warn, write_csv, write_file, write_json
+from odonata.progress import StudyBar, following
+from odonata.results import Result
+from odonata.results.stored import Every, Maybe, OrNull, read_keys, refusal
+from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from odonata.scenario import Scenario
+
+#: The outcome in its directory, and the report beside it.
+RESULT_FILE, REPORT_FILE = "design.json", "report.html"
+#: Fewest and most nodes: a family needs some, and wiring has to take seconds.
+NODES = (16, 100_000)
+#: Fewest and most ports of a switch.
+RADIX = (8, 1024)
+#: Bytes of a second on a node's link.
+_BYTES_PER_S = 25e9
+#: Steps of an all-to-all that stand for all of them; on nodes in random order they are random
+#: permutations.
+_STEPS = 8
+#: Messages by engine, whose transmission takes much longer than links' latencies: the flow engine
+#: does as much for a large one as for a small one.
+_MESSAGE = {"flow": "512 KiB", "packet": "64 KiB"}
+#: Rates of flows are updated at a tenth of the time of a message alone, and it takes some paths:
+#: twice as often, or twice as many, costs nearly twice the time.
+_FLOWS = {"paths": 4, "settle": "2 us"}
+#: By which the steps are spread evenly: the golden ratio.
+_GOLDEN = (math.sqrt(5) - 1) / 2
+
+#: What a job can do, and what that is.
+TRAFFIC: Mapping[str, str] = {
+    "uniform": f"every node sends to random others: {_STEPS} random permutations in turn",
+    "all-to-all": f"{_STEPS} steps of a pairwise all-to-all, spread over all, nodes in order",
+    "stencil": "two exchanges with six neighbours in three dimensions, nodes in order",
+    "scattered-stencil": "the same on nodes in random order",
+    "worst-shift": "every node sends to the next group, pod or router, or half round its ring",
+}
+#: What is compared where nothing else is said.
+USUAL = ("uniform", "all-to-all", "stencil")
+EQUAL = ("nodes", "cost")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A job on a network.
+
+    Attributes:
+        traffic: One of :data:`TRAFFIC`.
+        engine: ``flow`` or ``packet``.
+        routing: Which was fastest, as in a scenario.
+        run_time_ps: How long it took.
+        share: The time on the nodes' links alone, by that.
+    """
+
+    traffic: str
+    engine: str
+    routing: str | Mapping[str, str]
+    run_time_ps: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Laid:
+    """A network that was laid out, with what it costs and delivers.
+
+    Attributes:
+        name: Its kind.
+        network: As in a scenario.
+        nodes: Nodes that it has, at least those that were asked for.
+        switches: Its switches.
+        radix: Most connected ports of one.
+        ports: Connected ports of all.
+        optical_cables: Cables between switches.
+        static_watts: Static power, with the watts of ``odonata topology describe --cost``.
+        price: Of all parts.
+        relative_price: By that of the full fat tree for the same nodes.
+        bound: Share of their bandwidth that nodes can send to random others over shortest paths.
+        measured: What was simulated.
+    """
+
+    name: str
+    network: Mapping[str, Any]
+    nodes: int
+    switches: int
+    radix: int
+    ports: int
+    optical_cables: int
+    static_watts: float
+    price: float
+    relative_price: float
+    bound: float
+    measured: Sequence[Measured] = field(default=())
+
+    @property
+    def engines(self) -> list[str]:
+        """The engines that simulated it."""
+        return list(dict.fromkeys(one.engine for one in self.measured))
+
+    def share(self, traffic: str, engine: str) -> float:
+        """The share of a traffic; NaN if it was not simulated."""
+        found = (m.share for m in self.measured if (m.traffic, m.engine) == (traffic, engine))
+        return next(found, math.nan)
+
+    @property
+    def layout(self) -> str:
+        """Its numbers, for people."""
+        return ", ".join(
+            f"{key} {'×'.join(map(str, value)) if isinstance(value, list) else value}"
+            for key, value in self.network.items()
+            if key not in ("family", "wiring_seed") and value != 1
+        )
+
+
+@dataclass(frozen=True)
+class Design:
+    """Networks for a number of nodes, side by side.
+
+    Attributes:
+        nodes: Nodes that were asked for, and that the jobs run on.
+        radix: Most ports of a switch.
+        equal: ``nodes``: the cheapest layout of full bandwidth of each family; ``cost``: that of
+            most bandwidth for the budget.
+        traffic: What was compared.
+        prices: Of parts; ``None`` where prices count in ports of a switch.
+        budget: What a network may cost at most, if there is such a limit.
+        networks: Those that fit, in the order of families.
+        left_out: Families that do not fit, with the reason.
+    """
+
+    nodes: int
+    radix: int
+    equal: str
+    traffic: Sequence[str]
+    prices: Mapping[str, float | None] | None
+    budget: float | None
+    networks: Sequence[Laid]
+    left_out: Mapping[str, str]
+
+    @property
+    def engines(self) -> list[str]:
+        """The engines that simulated."""
+        return self.networks[0].engines
+
+    def per_money(self, laid: Laid, traffic: str, engine: str) -> float:
+        """What a network's nodes get for the money, by what those of the full fat tree get."""
+        reference = next((one for one in self.networks if one.name == REFERENCE), None)
+        if reference is None:
+            return math.nan
+        return laid.share(traffic, engine) / reference.share(traffic, engine) / laid.relative_price
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """All of it, as it is saved."""
+        return asdict(self)
+
+    @property
+    def table(self) -> pa.Table:
+        """One row per network: layout, cost, and for each traffic and engine its share."""
+        rows = []
+        for one in self.networks:
+            row = {k: v for k, v in asdict(one).items() if k not in ("network", "measured")}
+            row["layout"] = one.layout
+            for engine in self.engines:
+                for traffic in self.traffic:
+                    name = f"{traffic.replace('-', '_')}_{engine}"
+                    row[f"{name}_share"] = one.share(traffic, engine)
+                    row[f"{name}_per_money"] = self.per_money(one, traffic, engine)
+            rows.append(row)
+        return pa.Table.from_pylist(rows)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Shares over prices, a panel for each traffic.
+
+        Args:
+            path: Where to write the picture: PNG, PDF or SVG, by how the name ends.
+        """
+        from odonata.plots import check_format, new_figure, save, style
+        from odonata.plots.design import draw_design, size_of
+
+        if path is not None:
+            check_format(Path(path))
+        with style():
+            figure = new_figure(*size_of(self))
+            draw_design(figure, self)
+        if path is not None:
+            save(figure, Path(path))
+        return figure
+
+    def _repr_html_(self) -> str:
+        shown: str = self.table.to_pandas()._repr_html_()
+        return shown
+
+
+def design(
+    nodes: int,
+    *,
+    traffic: Sequence[str] = USUAL,
+    radix: int = 64,
+    equal: str = "nodes",
+    price: Mapping[str, float] | Prices | None = None,
+    budget: float | None = None,
+    packets: bool = False,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] | None = None,
+    progress: Callable[[float, int], object] | bool = False,
+    notice: Callable[[str], object] = warn,
+) -> Design:
+    """Lays out a network of every family for a number of nodes, and compares them under traffic.
+
+    Args:
+        nodes: Nodes that each needs at least; the jobs run on so many.
+        traffic: What is compared: ``uniform``, ``all-to-all``, ``stencil``, ``scattered-stencil``,
+            ``worst-shift``.
+        radix: Most ports of a switch.
+        equal: ``nodes``: of each family the cheapest layout that carries uniform traffic at full
+            bandwidth over shortest paths. ``cost``: that of most bandwidth for the budget.
+        price: Prices of parts, as of ``odonata topology describe --price``. Default: a connected
+            port costs 1, an optical cable 1, a copper one nothing.
+        budget: With ``equal="cost"``: most that a network may cost. Default: as much as the
+            cheapest full fat tree.
+        packets: Whether to simulate packets as well, under the family's adaptive routing.
+        jobs: Simulations at a time. Default: one per processor.
+        out: Directory for table, picture, report and scenarios; simulations that are there are not
+            repeated. Default: nothing is kept.
+        progress: Whether to show how far it is, or a function that is called with the share and the
+            simulations done.
+        notice: Called with what a person should know. Default: a warning.
+
+    Raises:
+        ScenarioError: If an argument is wrong, or no family fits.
+        OutputError: If the directory cannot be written.
+        KeyboardInterrupt: If it was interrupted.
+    """
+    found = lay_out(nodes, traffic=traffic, radix=radix, equal=equal, price=price, budget=budget)
+    title = f"Networks for {nodes:,} nodes"
+    with following(progress, lambda console: StudyBar(console, title), title) as reporting:
+        if out is None:
+            with tempfile.TemporaryDirectory() as directory:
+                return found.simulated(Path(directory), packets, jobs, reporting, notice)
+        with Claim(Path(out), goes_on=STORE_FILE) as claim:
+            done = found.simulated(claim.directory, packets, jobs, reporting, notice)
+            write(done, claim, notice)
+    return done
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What is going to be simulated.
+
+    Attributes:
+        design: Without what is measured.
+        fitted: The networks' layouts, by name.
+    """
+
+    design: Design
+    fitted: Mapping[str, Fitted]
+
+    def points(self, packets: bool) -> list[Point]:
+        """The simulations."""
+        found = []
+        for name, fitted in self.fitted.items():
+            tried = [("flow", routing) for routing in fitted.kind.flows]
+            tried += [("packet", fitted.kind.adaptive)] if packets else []
+            for traffic in self.design.traffic:
+                for engine, routing in tried:
+                    what = traffic_scenario(fitted, traffic, self.design.nodes, engine, routing)
+                    cost = 4.0 if engine == "packet" or routing in ("valiant", "ugal-l") else 1.0
+                    key = json.dumps([name, traffic, engine, routing])
+                    found.append(Point(key, what, _keep, cost))
+        return found
+
+    def simulated(
+        self,
+        directory: Path,
+        packets: bool,
+        jobs: int | None,
+        progress: Callable[..., object] | None,
+        notice: Callable[[str], object],
+    ) -> Design:
+        """Simulates what is missing in a directory.
+
+        Args:
+            directory: Of the results.
+            packets: As of :func:`design`.
+            jobs: As of :func:`design`.
+            progress: As of ``run_points``.
+            notice: As of :func:`design`.
+        """
+        store = Store(directory / STORE_FILE)
+        try:
+            records = run_points(
+                self.points(packets), jobs=jobs, store=store, progress=progress, notice=notice
+            )
+        finally:
+            store.close()
+        best: dict[str, dict[tuple[str, str], Measured]] = {}
+        for key, record in records.items():
+            name, traffic, engine, routing = json.loads(key)
+            took = record["run_time_ps"]
+            one = Measured(traffic, engine, routing, took, record["least_ps"] / took)
+            here = best.setdefault(name, {})
+            known = here.get((traffic, engine))
+            if known is None or one.run_time_ps < known.run_time_ps:
+                here[traffic, engine] = one
+        networks = [
+            Laid(**{**vars(one), "measured": tuple(best[one.name].values())})
+            for one in self.design.networks
+        ]
+        return Design(**{**vars(self.design), "networks": networks})
+
+
+def lay_out(
+    nodes: int,
+    *,
+    traffic: Sequence[str] = USUAL,
+    radix: int = 64,
+    equal: str = "nodes",
+    price: Mapping[str, float] | Prices | None = None,
+    budget: float | None = None,
+) -> Chosen:
+    """Chooses the layouts that :func:`design` simulates; its arguments are the same.
+
+    Raises:
+        ScenarioError: If an argument is wrong, or no family fits.
+    """
+    for key, value, (first, last) in (("nodes", nodes, NODES), ("radix", radix, RADIX)):
+        if not first <= value <= last:
+            _refuse(key, f"{value:,}", f"{first:,} to {last:,}")
+    if not traffic:
+        _refuse("traffic", "none", ", ".join(TRAFFIC))
+    for number, given in enumerate(traffic):
+        if given not in TRAFFIC:
+            _refuse("traffic", f'"{given}"', ", ".join(TRAFFIC))
+        if given in traffic[:number]:
+            _refuse("traffic", f'"{given}" twice', "each once")
+    if equal not in EQUAL:
+        _refuse("equal", f'"{equal}"', ", ".join(EQUAL))
+    if budget is not None and (equal != "cost" or not 0 < budget < math.inf):
+        _refuse("budget", f'{budget:g} with equal = "{equal}"', 'a price above 0, with "cost"')
+    prices = price if isinstance(price, Prices) else Prices(**price) if price else None
+    counted = IN_PORTS if prices is None else prices
+    trees = KINDS[REFERENCE]
+    full = fit(trees, nodes, radix, counted, most=None, full=True)
+    reference = None if isinstance(full, str) else full.price
+    if equal == "cost" and budget is None:
+        if reference is None:
+            _refuse("budget", "none, and no fat tree fits whose price it could be", "a price")
+        budget = reference
+    fitted: dict[str, Fitted] = {}
+    left_out: dict[str, str] = {}
+    for name, kind in KINDS.items():
+        most = reference if budget is None else budget
+        if name == REFERENCE and budget is None:
+            one: Fitted | str = full
+        elif name == "fat tree 1:2" and REFERENCE in fitted and budget is not None:
+            one = "the full fat tree is within the budget"
+        else:
+            one = fit(kind, nodes, radix, counted, most=most, full=budget is None)
+        if isinstance(one, str):
+            left_out[name] = one
+        else:
+            fitted[name] = one
+    if not fitted:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        _refuse("nodes", f"no family for {nodes:,} ({reasons})", "a larger radix or budget")
+    # Where no full tree fits, the first network is what prices are relative to.
+    by = reference or next(iter(fitted.values())).price or 1.0
+    networks = [_laid(name, one, by) for name, one in fitted.items()]
+    found = Design(
+        nodes=nodes,
+        radix=radix,
+        equal=equal,
+        traffic=tuple(traffic),
+        prices=None if prices is None else vars(prices),
+        budget=budget,
+        networks=networks,
+        left_out=left_out,
+    )
+    return Chosen(found, fitted)
+
+
+def _refuse(key: str, found: str, allowed: str) -> None:
+    raise ScenarioError([Problem(key, f"found {found}; allowed: {allowed}", found, allowed)])
+
+
+def _laid(name: str, fitted: Fitted, by: float) -> Laid:
+    made_of = fitted.parts
+    return Laid(
+        name=name,
+        network=fitted.layout.network,
+        nodes=made_of.nodes,
+        switches=sum(made_of.switches.values()),
+        radix=max(made_of.switches),
+        ports=sum(ports * count for ports, count in made_of.switches.items()),
+        optical_cables=made_of.optical_cables,
+        static_watts=math.fsum(made_of.static_watts(Watts()).values()),
+        price=fitted.price,
+        relative_price=fitted.price / by,
+        bound=fitted.layout.bound,
+    )
+
+
+def traffic_scenario(
+    fitted: Fitted, traffic: str, nodes: int, engine: str, routing: str | dict[str, str]
+) -> Scenario:
+    """A job of some nodes on a layout.
+
+    Args:
+        fitted: The layout.
+        traffic: One of :data:`TRAFFIC`.
+        nodes: Of the job.
+        engine: ``flow`` or ``packet``.
+        routing: Of the network.
+    """
+    job: dict[str, Any] = {"name": traffic, "nodes": nodes}
+    job["motif"] = _motif(traffic, nodes, fitted.layout, _MESSAGE[engine])
+    if traffic in ("uniform", "scattered-stencil"):
+        job["placement"] = "random-node"
+    simulation: dict[str, Any] = {"engine": engine}
+    if engine == "flow":
+        simulation |= _FLOWS
+    return scenario_of(fitted.kind, fitted.layout, routing, simulation=simulation, job=[job])
+
+
+def _motif(traffic: str, nodes: int, layout: Layout, message: str) -> dict[str, Any]:
+    if traffic == "worst-shift":
+        return {"kind": "shift", "message": message, "offset": layout.shift % nodes or 1,
+                "iterations": 2}  # fmt: skip
+    if traffic in ("uniform", "all-to-all"):
+        steps = (1 + int((step * _GOLDEN % 1) * (nodes - 1)) for step in range(1, _STEPS + 1))
+        shifts = [{"kind": "shift", "message": message, "offset": step} for step in steps]
+        return {"kind": "phases", "phases": shifts}
+    return {"kind": "halo3d", "message": message, "iterations": 2}
+
+
+def _keep(result: Result) -> Record:
+    """The run time, and the least that the messages take on the nodes' links."""
+    (job,) = result.summary_dict["jobs"]
+    sent = job["bytes_created"] / job["ranks"]
+    return {"run_time_ps": job["run_time_ps"], "least_ps": sent / _BYTES_PER_S * 1e12}
+
+
+def write(found: Design, claim: Claim, notice: Callable[[str], object] = warn) -> None:
+    """Writes ``design.json``, the table as CSV, a scenario of each network, picture and report.
+
+    Args:
+        found: What was found.
+        claim: Of the directory.
+        notice: Called with what became of earlier files and of pictures. Default: a warning.
+    """
+    from odonata.report.html import write_report
+
+    with claim.updating(notice=notice) as partial:
+        write_json(partial / RESULT_FILE, found.content)
+        write_csv(partial / "design.csv", found.table)
+        for one in found.networks:
+            write_file(partial / f"{file_name(one)}.toml", toml_of(found, one))
+    with claim.adding() as partial, picture(Path("design.png"), notice):
+        found.plot(partial / "design.png")
+    with claim.adding() as partial:
+        write_report(claim.directory, out=partial / REPORT_FILE)
+
+
+def file_name(laid: Laid) -> str:
+    """What the scenario of a network is called."""
+    return re.sub(r"[^a-z0-9]+", "-", laid.name.lower().replace("+", "-plus")).strip("-")
+
+
+def toml_of(found: Design, laid: Laid) -> str:
+    """The scenario of a network with the first traffic, under adaptive routing."""
+    kind = KINDS[laid.name]
+    layout = Layout(dict(laid.network), laid.nodes, 0, 0, 0, laid.bound, 1)
+    job = {"nodes": found.nodes, "motif": {"kind": "halo3d", "message": "64 KiB"}}
+    title = f"{found.nodes:,} nodes on a {laid.name}"
+    return scenario_of(kind, layout, kind.adaptive, title=title, job=[job]).to_toml()
+
+
+_MEASURED = {"traffic": str, "engine": str, "routing": object, "run_time_ps": int, "share": float}
+_LAID = {
+    **dict.fromkeys(("nodes", "switches", "radix", "ports", "optical_cables"), int),
+    **dict.fromkeys(("static_watts", "price", "relative_price", "bound"), float),
+    "name": str,
+    "network": Every(object),
+    "measured": [_MEASURED],
+}
+_FORM = {
+    "nodes": int,
+    "radix": int,
+    "equal": str,
+    "traffic": [str],
+    "prices": OrNull(Every(Maybe(float))),
+    "budget": OrNull(float),
+    "networks": [_LAID],
+    "left_out": Every(str),
+}
+
+
+def load(directory: Path) -> Design:
+    """What was found there.
+
+    Raises:
+        OutputError: If it cannot be read.
+    """
+    file = directory / RESULT_FILE
+    saved = read_keys(file, _FORM)
+    if not saved["networks"]:
+        raise refusal(file, "it has no network")
+    networks = []
+    for one in saved["networks"]:
+        measured = tuple(Measured(**{key: m[key] for key in _MEASURED}) for m in one["measured"])
+        networks.append(Laid(**{**{key: one[key] for key in _LAID}, "measured": measured}))
+    return Design(**{**{key: saved[key] for key in _FORM}, "networks": networks})
+
+
+__all__ = ["TRAFFIC", "Design", "Laid", "Measured", "design", "lay_out", "load", "write"]
