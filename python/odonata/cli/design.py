@@ -19,7 +19,7 @@ from odonata.cli.shared import (
 from odonata.cli.topology import by_part
 from odonata.terminal import terminal
 
-#: The same as in ``odonata.study.design``, which would take most of a second to import for ``--help``.
+#: The same as in ``odonata.study.design``, which would take long to import for ``--help``.
 TRAFFIC = ("uniform", "all-to-all", "stencil", "scattered-stencil", "worst-shift")
 NODES, RADIX = (16, 100_000), (8, 1024)
 
