@@ -83,6 +83,21 @@ def test_lanes_are_dark_for_a_while() -> None:
     assert accepted(found) == pytest.approx(8 * LINK * 5 / 8, rel=0.01)
 
 
+def test_lanes_fail_and_are_repaired_over_time() -> None:
+    """Dark for 1/4 of the time, with a fifth of the bandwidth left: 3/4 + 1/4 · 1/5 of the rate.
+
+    The only link fails some 1,000 times: the mean is known to 0.8 %. Packets are short beside a
+    repair, as one that has been begun is sent on as it was.
+    """
+    network = {**PAIR, "parallel": [1]}
+    failures = {"draw": [{"mtbf": "7.5 us", "repair": "2.5 us", "bandwidth": "20 %"}]}
+    case = scenario(network, failures, nodes=8, traffic=ACROSS)
+    found = odonata.run(
+        case.with_set({"simulation.duration": "10 ms", "simulation.packet": "256 B"})
+    )
+    assert accepted(found) == pytest.approx(2 * LINK * 0.8, rel=0.03)
+
+
 def test_a_ring_that_is_cut_is_a_line() -> None:
     """Equal routes and equal times, packet by packet; routers keep their numbers."""
     ring = {"family": "torus", "size": [6], "p": 1, "routing": "shortest-path"}
@@ -298,7 +313,12 @@ nodes = 80
         ({"routers": "0-35"}, "no node is left that works"),
         ({"routers": [1, 1]}, "router 1 is listed twice"),
         ({"nodes": [72]}, "there is no node 72"),
-        ({"draw": [{"part": "nodes"}]}, "`share` or `count`"),
+        ({"draw": [{"part": "nodes"}]}, "`share`, `count` or `mtbf`"),
+        ({"draw": [{"mtbf": "1 ms", "count": 1}]}, "either `count` or `mtbf`"),
+        ({"draw": [{"mtbf": "1 ms", "until": "1 us"}]}, "either `until` or `mtbf`"),
+        ({"draw": [{"repair": "1 ms", "count": 1}]}, "only with `mtbf`"),
+        ({"draw": [{"part": "routers", "mtbf": "1 ms"}]}, 'only with part = "links"'),
+        ({"draw": [{"mtbf": "1 ms"}]}, "give `simulation.duration`"),
         (
             {"draw": [{"part": "nodes", "link_class": "global", "count": 1}]},
             'only with part = "links"',

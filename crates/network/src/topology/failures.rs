@@ -127,6 +127,16 @@ pub enum Amount {
     Count(u32),
     /// A share of those that there are in the whole network, rounded to the nearest number.
     Share(f64),
+    /// All, again and again up to the end of the run: each link works for an exponentially distributed
+    /// time of mean `mtbf`, and then fails for one of mean `repair`, or for good.
+    OverTime {
+        /// Mean time between a repair and the next failure.
+        mtbf: Picoseconds,
+        /// Mean time to repair.
+        repair: Option<Picoseconds>,
+        /// End of the run.
+        end: Picoseconds,
+    },
 }
 
 /// Parts that fail at random.
@@ -560,9 +570,27 @@ impl Damage {
             ),
         };
         let part = drawn.part.name();
+        // A key for each part, so that a larger amount contains a smaller one.
+        let stream = StreamKey::new(seed, Purpose::Failures);
+        let of_part = (index as u64) << 34 | (drawn.part as u64) << 32;
         let count = match drawn.amount {
             Amount::Count(count) => count as usize,
             Amount::Share(share) => (share * all as f64).round() as usize,
+            Amount::OverTime { mtbf, repair, end } => {
+                for link in working {
+                    let times = alternating(stream, of_part | link as u64, mtbf, repair, end);
+                    for during in times {
+                        self.fail(
+                            link,
+                            Impairment {
+                                during,
+                                ..drawn.impairment
+                            },
+                        );
+                    }
+                }
+                return Ok(());
+            }
         };
         if count == 0 {
             return wrong(
@@ -578,9 +606,6 @@ impl Damage {
                 format!("{count} {part}, of which only {} still work", working.len()),
             );
         }
-        // A key for each part, so that a larger amount contains a smaller one.
-        let stream = StreamKey::new(seed, Purpose::Failures);
-        let of_part = (index as u64) << 34 | (drawn.part as u64) << 32;
         working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
         for &one in &working[..count] {
             match drawn.part {
@@ -683,6 +708,39 @@ impl Damage {
         losses.routers = self.lost_routers.iter().filter(|lost| **lost).count() as u32;
         Ok(losses)
     }
+}
+
+/// When a link fails that works and fails for exponentially distributed times in turn.
+fn alternating(
+    stream: StreamKey,
+    entity: u64,
+    mtbf: Picoseconds,
+    repair: Option<Picoseconds>,
+    end: Picoseconds,
+) -> impl Iterator<Item = During> {
+    let mut draws = 0;
+    let mut after = move |time: u64, mean: Picoseconds| {
+        draws += 1;
+        let lasts = -(1.0 - stream.unit(entity, draws)).ln() * mean.0 as f64;
+        time.saturating_add((lasts as u64).max(1))
+    };
+    let mut works_from = 0;
+    std::iter::from_fn(move || {
+        let from = after(works_from, mtbf);
+        if from >= end.0 {
+            return None;
+        }
+        works_from = repair.map_or(u64::MAX, |repair| after(from, repair));
+        let until = if works_from < end.0 {
+            works_from
+        } else {
+            u64::MAX
+        };
+        Some(During {
+            from: Picoseconds(from),
+            until: Picoseconds(until),
+        })
+    })
 }
 
 /// A class like another with a share of its bandwidth and what it lacks besides, called

@@ -54,6 +54,13 @@ table! {
         share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1.0), most: Some(1e6), ..Notes::NONE },
         /// In place of `share`: how many.
         count: Option<u32> = None => Notes::COUNT,
+        /// In place of both: every link works for a time of this mean and fails, again and again up to
+        /// the end of the run; the times are exponentially distributed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        mtbf_ps: Option<u64> = None => Notes::POSITIVE,
+        /// With `mtbf`: the mean time until a failed link works again, likewise. Default: it never does.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        repair_ps: Option<u64> = None => Notes::POSITIVE,
         /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
         /// With `part = "links"`: the share of the packets that arrive damaged, as for links that are listed.
@@ -70,8 +77,20 @@ table! {
         "only with part = \"links\": routers and nodes are out of service for the whole run";
     refuse "until" when [("part", Test::IsNot("links")), ("until", Test::Given)] =>
         "only with part = \"links\": routers and nodes are out of service for the whole run";
-    refuse "" as "neither" when [("share", Test::Absent), ("count", Test::Absent)] =>
-        "`share` or `count`";
+    refuse "" as "neither" when [("share", Test::Absent), ("count", Test::Absent), ("mtbf", Test::Absent)] =>
+        "`share`, `count` or `mtbf`";
+    refuse "share" as "mtbf" when [("share", Test::Given), ("mtbf", Test::Given)] =>
+        "either `share` or `mtbf`";
+    refuse "count" as "mtbf" when [("count", Test::Given), ("mtbf", Test::Given)] =>
+        "either `count` or `mtbf`";
+    refuse "at" as "mtbf" when [("at", Test::Given), ("mtbf", Test::Given)] =>
+        "either `at` or `mtbf`";
+    refuse "until" as "mtbf" when [("until", Test::Given), ("mtbf", Test::Given)] =>
+        "either `until` or `mtbf` with `repair`";
+    refuse "repair" when [("repair", Test::Given), ("mtbf", Test::Absent)] =>
+        "only with `mtbf`";
+    refuse "mtbf" when [("part", Test::IsNot("links")), ("mtbf", Test::Given)] =>
+        "only with part = \"links\": routers and nodes are out of service for the whole run";
     refuse "" as "both" when [("share", Test::Given), ("count", Test::Given)] =>
         "either `share` or `count`";
     refuse "link_class" when [("part", Test::IsNot("links")), ("link_class", Test::Given)] =>
@@ -135,26 +154,30 @@ impl DrawnFailures {
 }
 
 impl Failures {
-    fn impairments(&self) -> impl Iterator<Item = network::Impairment> {
+    /// What is wrong with links, and whether that is so for a part of the run only.
+    fn impairments(&self) -> impl Iterator<Item = (network::Impairment, bool)> {
+        let changes = |one: &network::Impairment| one.during != network::During::WHOLE_RUN;
         let listed = self.links.iter().map(LinkFailure::impairment);
-        listed.chain(self.draw.iter().map(DrawnFailures::impairment))
+        let drawn = self.draw.iter().map(move |drawn| {
+            let one = drawn.impairment();
+            (one, drawn.mtbf_ps.is_some() || changes(&one))
+        });
+        listed.map(move |one| (one, changes(&one))).chain(drawn)
     }
 
     /// Whether links go out of service or come back during the run, so that routes change.
     pub(crate) fn has_moments(&self) -> bool {
-        let whole = network::During::WHOLE_RUN;
-        let moment = |one: network::Impairment| one.left == 0.0 && one.during != whole;
-        self.impairments().any(moment)
+        self.impairments()
+            .any(|(one, changes)| one.left == 0.0 && changes)
     }
 
     /// Whether links fail, become slower, or recover during the run.
     pub(crate) fn change_during_run(&self) -> bool {
-        let whole = network::During::WHOLE_RUN;
-        self.impairments().any(|one| one.during != whole)
+        self.impairments().any(|(_, changes)| changes)
     }
 
-    /// The network room's form.
-    pub(crate) fn listed(&self) -> network::Failures {
+    /// The network room's form, for a run of this length if it has one.
+    pub(crate) fn listed(&self, duration_ps: Option<u64>) -> network::Failures {
         let pair = |numbers: &[u32]| match *numbers {
             [one, other] => Some((one, other)),
             _ => None,
@@ -177,9 +200,14 @@ impl Failures {
         let drawn = self.draw.iter().map(|drawn| network::DrawnFailures {
             part: drawn.part,
             class: drawn.link_class.clone(),
-            amount: match drawn.count {
-                Some(count) => network::Amount::Count(count),
-                None => network::Amount::Share(drawn.share.unwrap_or(0.0)),
+            amount: match (drawn.count, drawn.mtbf_ps) {
+                (Some(count), _) => network::Amount::Count(count),
+                (None, Some(mtbf)) => network::Amount::OverTime {
+                    mtbf: Picoseconds(mtbf),
+                    repair: drawn.repair_ps.map(Picoseconds),
+                    end: Picoseconds(duration_ps.unwrap_or(0)),
+                },
+                (None, None) => network::Amount::Share(drawn.share.unwrap_or(0.0)),
             },
             impairment: drawn.impairment(),
         });

@@ -14,7 +14,7 @@ use crate::spec::{Failures, Family, Scenario};
 /// If a part does not exist or fails twice, or nothing would be left; the path names the entry.
 pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, SpecError> {
     let network = &scenario.network;
-    let listed = network.failures.listed();
+    let listed = network.failures.listed(scenario.simulation.duration_ps);
     if network.failures == Failures::default() {
         return Ok(whole);
     }
@@ -38,7 +38,8 @@ pub(super) fn moments(
     whole: &Topology,
     scenario: &Scenario,
 ) -> Result<Vec<(Picoseconds, Topology)>, SpecError> {
-    let listed = scenario.network.failures.listed();
+    let failures = &scenario.network.failures;
+    let listed = failures.listed(scenario.simulation.duration_ps);
     listed.moments(whole).map_err(|error| at_its_key(&error))
 }
 
@@ -46,6 +47,15 @@ pub(super) fn moments(
 /// end.
 fn check_times(scenario: &Scenario) -> Result<(), SpecError> {
     let failures = &scenario.network.failures;
+    let over_time = failures
+        .draw
+        .iter()
+        .position(|drawn| drawn.mtbf_ps.is_some());
+    if let (Some(index), None) = (over_time, scenario.simulation.duration_ps) {
+        let key = format!("{}.mtbf", key_of(Entry::Drawn(index)));
+        let message = "give `simulation.duration`, the time in which links fail";
+        return Err(SpecError::new(key, message));
+    }
     let listed = failures.links.iter().enumerate();
     let listed = listed.map(|(index, failed)| (Entry::Links(index), failed.at_ps, failed.until_ps));
     let drawn = failures.draw.iter().enumerate();

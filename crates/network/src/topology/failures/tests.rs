@@ -289,6 +289,34 @@ fn links_fail_and_come_back_at_their_moments() {
     assert_eq!(found, [(0, 0), (10, 1), (20, 2), (30, 3), (40, 1), (50, 0)]);
 }
 
+/// Over a long time a link is dark for repair / (mtbf + repair) of it, and fails once in that sum.
+#[test]
+fn links_fail_and_are_repaired_by_their_mean_times() {
+    let stream = StreamKey::new(3, Purpose::Failures);
+    let (mtbf, repair, end) = (9_000u64, 1_000u64, 200_000_000u64);
+    let times: Vec<_> = alternating(
+        stream,
+        7,
+        Picoseconds(mtbf),
+        Some(Picoseconds(repair)),
+        Picoseconds(end),
+    )
+    .collect();
+    assert!(times.is_sorted_by(|one, next| one.until <= next.from));
+    let dark: u64 = (times.iter())
+        .map(|during| during.until.0.min(end) - during.from.0)
+        .sum();
+    // 20,000 failures: four deviations of an exponential's mean are 3 %.
+    assert!((times.len() as f64 / 20_000.0 - 1.0).abs() < 0.03);
+    assert!((dark as f64 / end as f64 / 0.1 - 1.0).abs() < 0.04);
+    // Without repair it fails once.
+    let once = alternating(stream, 7, Picoseconds(mtbf), None, Picoseconds(end));
+    assert_eq!(
+        once.map(|during| during.until.0).collect::<Vec<_>>(),
+        [u64::MAX]
+    );
+}
+
 #[test]
 fn what_cannot_fail_at_a_moment_is_refused() {
     let whole = dragonfly(2, 4, 2, 9);
