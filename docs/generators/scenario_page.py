@@ -49,6 +49,7 @@ HEADINGS = {
     "Routing": "Routing",
     "OpticalLayer": "Optical switches",
     "Router": "Routers",
+    "TrafficClass": "Traffic classes",
     "Nic": "Network interfaces",
     "CongestionControl": "Congestion control",
     "Simulation": "Simulation",
@@ -133,6 +134,11 @@ def scenario_page(root: Path) -> str:
         "`[network.links]` with `family` = `edge-list`, `graphml`, `gml` or `anynet`, by class name",
     )
     page.definition("Router", "###", "`[network.router]`")
+    page.definition(
+        "TrafficClass",
+        "####",
+        "`[[network.router.traffic_class]]`; see [traffic classes](congestion-control.md#traffic-classes)",
+    )
     page.definition("Nic", "###", "`[network.nic]`")
     page.definition("CongestionControl", "####", "`[network.nic.congestion_control]`")
     page.definition("Failures", "##", "`[failures]`; see [failures](failures.md)")

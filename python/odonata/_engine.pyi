@@ -616,6 +616,9 @@ def read_ibnetdiscover(path: str) -> dict[str, Any]:
 def named_graph(path: str, family: str) -> dict[str, Any]:
     """The graph of a wiring file by its names: ``vertices``, ``edges``."""
 
+def starving_classes(classes: str) -> list[str]:
+    """Sentences on classes of traffic, in JSON, that may get nothing."""
+
 def codes_facts(path: str) -> dict[str, Any]:
     """What a configuration of CODES says besides the network.
 

@@ -41,7 +41,7 @@ TABLES = (Scenario, *(one for one in CLASSES.values() if one.__module__ != "odon
 NO_FILES = {
     *("MarkerBorder.marker", "RegionBorder.region"),
     "Scenario.title",
-    "Job.name",
+    *("Job.name", "Job.traffic_class", "TrafficClass.name"),
     "Collective.algorithm",
     *("Arrivals.links", "DrawnFailures.link_class"),
     *("HostRange.names", "Machine.name"),

@@ -102,6 +102,7 @@ fn plan(load: impl Program + 'static, protocol: Protocol) -> [JobPlan; 1] {
         node_of_rank: (0..load.ranks()).map(NodeId).collect(),
         load: JobLoad::Closed(Arc::new(load)),
         protocol,
+        class: 0,
     }]
 }
 

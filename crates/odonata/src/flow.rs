@@ -51,6 +51,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "\"none\", as flows share links at once and have no queues to react to",
         ),
         (
+            "network.router.traffic_class",
+            !scenario.network.router.traffic_classes.is_empty(),
+            "classes",
+            "none, as flows share links at once, whatever their class",
+        ),
+        (
             "failures",
             scenario.network.failures.change_during_run(),
             "links that fail during the run",

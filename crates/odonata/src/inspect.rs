@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
 use crate::named_file::{in_file, read_file};
-use crate::routing::{build_routing, lanes};
+use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::spec::Scenario;
 use crate::subnet::read_subnet;
 use crate::tables::{Table, kind_code};
@@ -237,10 +237,11 @@ pub fn verify(
         ..*options
     };
     let verdict = prove(&topology, &routing, &options, progress)?;
+    let classes = traffic_classes(scenario);
     Ok(Proof {
-        virtual_channels: lanes,
+        virtual_channels: lanes * classes,
         topology,
-        verdict,
+        verdict: verdict.of_classes(classes.into()),
     })
 }
 

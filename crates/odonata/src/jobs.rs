@@ -15,7 +15,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol};
+use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol, TrafficClass};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -25,6 +25,7 @@ use crate::error::SpecError;
 use crate::load::{self, JobContext};
 use crate::mapping::{self, Fitted, KnownRoutes};
 use crate::named_file::{in_file, read_file};
+use crate::run::parameter_refused;
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 
 /// A job with its nodes.
@@ -312,10 +313,62 @@ fn plan_job(
             node_of_rank,
             load,
             protocol: protocol(&scenario.mpi)?,
+            class: class_of(scenario, position)?,
         },
         nodes: allocated,
         spans,
     })
+}
+
+/// Number of the class of traffic of a job.
+fn class_of(scenario: &Scenario, position: usize) -> Result<u8, SpecError> {
+    let classes = &scenario.network.router.traffic_classes;
+    let Some(name) = &scenario.jobs[position].traffic_class else {
+        return Ok(0);
+    };
+    let number = classes.iter().position(|class| class.name == *name);
+    number.map(|number| number as u8).ok_or_else(|| {
+        let known = classes.iter().map(|class| format!("\"{}\"", class.name));
+        let allowed = match classes.is_empty() {
+            true => "only with classes, [[network.router.traffic_class]]".to_owned(),
+            false => known.collect::<Vec<_>>().join(", "),
+        };
+        let path = format!("job[{position}].traffic_class");
+        SpecError::value(path, format!("\"{name}\""), allowed)
+    })
+}
+
+/// Refuses classes of traffic that make no sense, and those that no job names.
+pub(crate) fn check_classes(scenario: &Scenario) -> Result<(), SpecError> {
+    let classes = &scenario.network.router.traffic_classes;
+    TrafficClass::check_all(classes).map_err(parameter_refused)?;
+    let jobs = 0..scenario.jobs.len();
+    let named: Vec<u8> = jobs
+        .map(|job| class_of(scenario, job))
+        .collect::<Result<_, _>>()?;
+    let unused = (0..classes.len()).find(|&class| !named.contains(&(class as u8)));
+    unused.map_or(Ok(()), |class| {
+        let path = format!("network.router.traffic_class[{class}]");
+        let found = format!("\"{}\", which is no job's", classes[class].name);
+        let allowed = "a class that a job names as its `traffic_class`, or the first of all";
+        Err(SpecError::value(path, found, allowed))
+    })
+}
+
+/// What a person should know of classes of traffic: sentences, one for each that may get nothing.
+pub fn starving_classes(classes: &[TrafficClass]) -> Vec<String> {
+    let quoted = |class: &usize| format!("\"{}\"", classes[*class].name);
+    let starving = TrafficClass::starving(classes).into_iter();
+    let sentence = |(class, above): (usize, Vec<usize>)| {
+        let above: Vec<String> = above.iter().map(quoted).collect();
+        format!(
+            "traffic class {} may get nothing, as what is not guaranteed to others may all go to {}, of \
+             higher priority: give it a `guaranteed` share, or them a `largest` one",
+            quoted(&class),
+            above.join(" and ")
+        )
+    };
+    starving.map(sentence).collect()
 }
 
 /// Nodes by a policy that asks for no more than the machine's state.

@@ -72,7 +72,7 @@ pub use finished::Run;
 pub use forwarding::parts_of_tables;
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, named_graph, subnet, verify, wiring};
 pub use jobs::placed::{PlacedJobs, place_jobs};
-pub use jobs::{PlannedJob, plan_jobs};
+pub use jobs::{PlannedJob, plan_jobs, starving_classes};
 pub use listing::{list_program, listing_to_json};
 pub use mapping::KnownRoutes;
 pub use mapping::costs::{MappingCost, MappingCosts, mapping_costs};

@@ -24,6 +24,7 @@ pub(crate) fn key_of(parameter: Parameter) -> &'static str {
         Parameter::Occupancy => "network.router.occupancy",
         Parameter::LoopbackLatency => "network.nic.loopback_latency",
         Parameter::CongestionControl => "network.nic.congestion_control",
+        Parameter::TrafficClasses => "network.router.traffic_class",
         Parameter::Packet => "simulation.packet",
         Parameter::Duration => "simulation.duration",
         Parameter::Warmup => "simulation.warmup",

@@ -25,7 +25,7 @@ use crate::error::{Error, SpecError};
 use crate::finished::Run;
 use crate::inspect::Proof;
 use crate::load::JobContext;
-use crate::routing::{build_routing, lanes};
+use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::run::{Engine, run_with};
 use crate::spec::{Failures, Scenario};
 use crate::topology::{build_topology, link_class};
@@ -374,10 +374,11 @@ impl PlugIns {
                 (lanes, verdict)
             }
         };
+        let classes = traffic_classes(&plugged.scenario);
         Ok(Proof {
-            virtual_channels,
+            virtual_channels: virtual_channels * classes,
             topology,
-            verdict,
+            verdict: verdict.of_classes(classes.into()),
         })
     }
 

@@ -4,6 +4,7 @@ use odonata_network::routing::{
     AnyRouting, Keys, Lanes, Layered, Paths, RoutingError, RoutingSpec, Usual,
 };
 use odonata_network::{LinkKind, Peer, Topology};
+use odonata_run::TrafficClass;
 
 use crate::error::SpecError;
 use crate::spec::{self, Network, Scenario, SwitchingName};
@@ -147,6 +148,13 @@ fn check_moments(scenario: &Scenario) -> Result<(), SpecError> {
 pub(crate) fn lanes(scenario: &Scenario, routing: &AnyRouting) -> Lanes {
     let asked = scenario.network.routing.virtual_channels;
     Lanes::new(routing.virtual_channels(), asked)
+}
+
+/// Classes of traffic that have virtual channels of their own: one if none are given. There are no
+/// more channels than a link can have, or the engine refuses them.
+pub(crate) fn traffic_classes(scenario: &Scenario) -> u8 {
+    let classes = scenario.network.router.traffic_classes.len();
+    classes.clamp(1, TrafficClass::MOST) as u8
 }
 
 /// An algorithm that does not fit the network, with the one that does.

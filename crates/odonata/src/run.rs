@@ -18,7 +18,7 @@ use crate::error::{Error, SpecError};
 use crate::finished::Run;
 use crate::jobs::plan_jobs_with;
 use crate::parameter_keys::key_of;
-use crate::routing::{build_routing, lanes};
+use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
 use crate::topology::build_topology;
@@ -119,12 +119,13 @@ pub(crate) fn run_with(
             .then(|| steady.warmup_found.unwrap_or(false)),
         precise: asked.precision.map(|_| steady.precise),
         outcome,
-        virtual_channels: match engine {
-            Engine::BuiltIn(routing) => lanes(scenario, routing).count(),
-            Engine::PlugIn {
-                virtual_channels, ..
-            } => virtual_channels,
-        },
+        virtual_channels: traffic_classes(scenario)
+            * match engine {
+                Engine::BuiltIn(routing) => lanes(scenario, routing).count(),
+                Engine::PlugIn {
+                    virtual_channels, ..
+                } => virtual_channels,
+            },
         topology,
         jobs,
         cost,
@@ -266,6 +267,7 @@ pub(crate) fn broken_rules(scenario: &Scenario) -> Vec<SpecError> {
     let rules = [
         crate::flow::check(scenario),
         check_steady(scenario),
+        crate::jobs::check_classes(scenario),
         spec::check_jobs(&jobs, simulation.duration_ps.is_some()),
     ];
     found.extend(rules.into_iter().filter_map(Result::err));
@@ -374,6 +376,7 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
         },
         decisions: scenario.network.routing.per,
         virtual_channels: scenario.network.routing.virtual_channels,
+        classes: router.traffic_classes.clone(),
         seed: scenario.seed,
         threads: scenario.simulation.threads,
     })
@@ -480,14 +483,22 @@ impl spec::Record {
     }
 }
 
-/// Parameters that the engine refuses are the scenario's.
-pub(crate) fn simulation_error(error: SimError) -> Error {
-    match &error {
+/// What the engine refuses, by the key that says it.
+pub(crate) fn parameter_refused(error: SimError) -> SpecError {
+    match error {
         SimError::Parameter {
             parameter,
             found,
             allowed,
-        } => SpecError::value(key_of(*parameter), found, allowed).into(),
+        } => SpecError::value(key_of(parameter), found, allowed),
+        other => SpecError::new("", other.to_string()),
+    }
+}
+
+/// Parameters that the engine refuses are the scenario's.
+pub(crate) fn simulation_error(error: SimError) -> Error {
+    match &error {
+        SimError::Parameter { .. } => parameter_refused(error).into(),
         SimError::BufferTooSmall { class, .. } => {
             let key = format!("network.links.{class}.buffer");
             let packet = key_of(Parameter::Packet);

@@ -65,6 +65,7 @@ pub use pattern::{
 };
 pub use router::{
     Arbitration, CreditUse, InjectionOrder, Nic, OccupancyCount, Room, Router, SwitchingName,
+    TrafficClass,
 };
 pub use schedule::{LargerName, OrderName, PolicyName, Reading, Schedule, Stretch};
 pub use simulation::{Arrivals, Engine, Record, Simulation};

@@ -2,6 +2,7 @@
 //! or a file. Units are in the columns' names; −1 and NaN stand for no value.
 
 mod attribution;
+mod classes;
 mod congestion;
 mod jobs;
 mod links;
@@ -282,5 +283,6 @@ fn filled(run: &Run) -> Vec<Filling> {
         attribution::link_waits(run),
         attribution::arrivals(run),
         congestion::held_pairs(run),
+        classes::traffic_classes(run),
     ]
 }

@@ -735,6 +735,14 @@ mod _engine {
         to_python(py, &facts)
     }
 
+    /// What a person should know of classes of traffic, in JSON: which of them may get nothing.
+    #[pyfunction]
+    fn starving_classes(classes: &str) -> PyResult<Vec<String>> {
+        let classes: Vec<odonata::spec::TrafficClass> = serde_json::from_str(classes)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        Ok(odonata::starving_classes(&classes))
+    }
+
     /// Jobs of a workload file of CODES with the nodes of an allocation file.
     #[pyfunction]
     fn codes_jobs(

@@ -7,6 +7,7 @@ use odonata_load::{OpenLoop, Program};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
+use crate::classes::TrafficClass;
 use crate::congestion::CongestionControl;
 
 /// How a packet passes through a router.
@@ -219,6 +220,8 @@ pub struct EngineConfig {
     /// Virtual channels of a link, if there are more than the routing algorithm needs: packets are
     /// then spread over them (`Lanes` of `odonata_network::routing`).
     pub virtual_channels: Option<u8>,
+    /// Classes of traffic, each of which has that many virtual channels; empty: all traffic is alike.
+    pub classes: Vec<TrafficClass>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Threads that simulate; results do not depend on it.
@@ -429,6 +432,8 @@ pub struct JobPlan {
     pub load: JobLoad,
     /// How their messages are sent and received.
     pub protocol: Protocol,
+    /// Number of the class that their messages belong to, if there are classes.
+    pub class: u8,
 }
 
 impl JobPlan {

@@ -2,6 +2,7 @@
 //! jobs, what is measured, the outcome, and who accompanies the run. Knows nothing of where a
 //! scenario comes from, nor how messages travel.
 
+mod classes;
 mod config;
 mod congestion;
 pub mod encoding;
@@ -15,6 +16,7 @@ mod outcome;
 mod parameter;
 mod timeline;
 
+pub use classes::TrafficClass;
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, CrossbarRate, Decisions,
     EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement,

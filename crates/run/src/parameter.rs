@@ -66,6 +66,8 @@ parameters! {
     LoopbackLatency = "the latency within a node",
     /// Congestion control of interfaces.
     CongestionControl = "the congestion control",
+    /// Classes of traffic.
+    TrafficClasses = "the traffic classes",
     /// Largest packet.
     Packet = "the size of a packet",
     /// When the run stops.

@@ -113,6 +113,7 @@ fn main() {
         },
         decisions: Decisions::PerPacket,
         virtual_channels: None,
+        classes: Vec::new(),
         seed: 1,
         threads,
     };
@@ -133,6 +134,7 @@ fn main() {
             .expect("a load"),
         ),
         protocol: Protocol::default(),
+        class: 0,
     };
     let measurement = Measurement {
         warmup: Picoseconds((micros * 0.2e6) as u64),

@@ -389,8 +389,8 @@ class Scenario(Table):
     def notices(self) -> list[str]:
         """What a person should know about the network and what is offered to it.
 
-        What is not used of its files, where its routing is known to fall short by default, and
-        loads that no network can carry.
+        What is not used of its files, where its routing is known to fall short by default, classes
+        of traffic that may get nothing, and loads that no network can carry.
         """
         found: list[str] = []
         if self.network is not None:
@@ -398,6 +398,9 @@ class Scenario(Table):
             found += self.network.notices(directory)
             if self.simulation.engine == "packet":
                 found += self.network.notices_of_routing(directory)
+            if self.network.router.traffic_class:
+                classes = self.normalised()["network"]["router"]["traffic_classes"]
+                found += _engine.starving_classes(json.dumps(classes))
         for number, job in enumerate(self.job):
             load = job.traffic.load if job.traffic is not None else None
             if isinstance(load, Share):

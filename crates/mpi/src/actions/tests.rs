@@ -38,6 +38,7 @@ fn plan() -> JobPlan {
             within_node: Some(HostCosts::default()),
             ..Protocol::default()
         },
+        class: 0,
     }
 }
 

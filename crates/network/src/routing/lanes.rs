@@ -12,6 +12,8 @@ use std::ops::Range;
 pub struct Lanes {
     channels: u8,
     lanes: u8,
+    /// The first lane: of several classes of packets each has as many of its own.
+    first: u8,
 }
 
 impl Lanes {
@@ -19,13 +21,27 @@ impl Lanes {
     pub const ONE: Self = Self {
         channels: 1,
         lanes: 1,
+        first: 0,
     };
 
     /// The lanes of a link for an algorithm with this many channels, at least one: this many if they are
     /// given and more, else one for each.
     pub fn new(channels: u8, lanes: Option<u8>) -> Self {
         let lanes = lanes.unwrap_or(channels).max(channels);
-        Self { channels, lanes }
+        Self {
+            channels,
+            lanes,
+            first: 0,
+        }
+    }
+
+    /// The same for packets of a class, behind those of the classes before.
+    #[inline]
+    pub fn of_class(self, class: u8) -> Self {
+        Self {
+            first: class * self.lanes,
+            ..self
+        }
     }
 
     /// Virtual channels of the algorithm.
@@ -33,7 +49,7 @@ impl Lanes {
         self.channels
     }
 
-    /// Virtual channels of a link.
+    /// Virtual channels of a link, for each class of packets.
     pub fn count(self) -> u8 {
         self.lanes
     }
@@ -47,17 +63,17 @@ impl Lanes {
     #[inline]
     pub fn of(self, channel: u8) -> Range<u8> {
         if !self.are_several() {
-            return channel..channel + 1;
+            return self.first + channel..self.first + channel + 1;
         }
         let first =
             |channel: u16| (channel * u16::from(self.lanes) / u16::from(self.channels)) as u8;
         let channel = u16::from(channel);
-        first(channel)..first(channel + 1)
+        self.first + first(channel)..self.first + first(channel + 1)
     }
 
     /// The channel of a lane.
     pub fn channel_of(self, lane: u8) -> u8 {
-        let end = (u16::from(lane) + 1) * u16::from(self.channels);
+        let end = (u16::from(lane - self.first) + 1) * u16::from(self.channels);
         ((end - 1) / u16::from(self.lanes)) as u8
     }
 }

@@ -97,6 +97,10 @@ impl SharedMachine {
                 allowed,
             ));
         }
+        if !network.router.traffic_classes.is_empty() {
+            let allowed = "none with [schedule], whose jobs name no class";
+            return Err(wrong("machine.router.traffic_class", "classes", allowed));
+        }
         let scenario = Scenario::new(network);
         let topology = build_topology(&scenario)?;
         let network = &scenario.network;

@@ -169,6 +169,7 @@ impl Engine {
             node_of_rank: nodes.to_vec(),
             load: JobLoad::Open(load.map_err(|error| error.to_string())?),
             protocol: Protocol::default(),
+            class: 0,
         })
     }
 

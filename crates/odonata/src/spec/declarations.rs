@@ -8,7 +8,7 @@ use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
     LinkFailure, Machine, ManyRanks, Mpi, Nic, OpticalLayer, Record, Router, Routing, SharedNodes,
-    Simulation, SizedRate, SizedSpread, WithinNode,
+    Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -16,6 +16,7 @@ use crate::registry::registry;
 /// which a key says the kind.
 pub fn tables() -> Vec<TableDeclaration> {
     let mut tables = vec![
+        TrafficClass::declaration(),
         Router::declaration(),
         congestion::declaration(),
         Nic::declaration(),

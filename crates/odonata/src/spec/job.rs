@@ -57,6 +57,10 @@ table! {
         /// index of each rank's node among the job's nodes, as a list or in a file, whose name
         /// has a dot or slash (`"ranks.map"`). A [plug-in](plug-ins.md) may add further mappings.
         mapping: Mapping = Mapping::default(),
+        /// Name of the class of traffic that its messages belong to, one of
+        /// `network.router.traffic_class`. Default: the first of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traffic_class: Option<String> = None,
         /// Whether the job only occupies its nodes and sends nothing, to see the other jobs without
         /// its traffic.
         idle: bool = false,

@@ -2,6 +2,7 @@
 
 use super::table::{is_default, table};
 use odonata_run::CongestionControl;
+pub use odonata_run::TrafficClass;
 pub use odonata_run::{
     Arbitration, CreditUse, InjectionOrder, OccupancyCount, Room, SwitchingName,
 };
@@ -57,6 +58,11 @@ table! {
         /// (`packets`). `packets` needs an ideal crossbar and `credit_use = "crossbar"`.
         #[serde(skip_serializing_if = "is_default")]
         room: Room = Room::Bytes,
+        /// Classes of traffic, up to 16, each with virtual channels of its own on every link and a
+        /// share of it ([traffic classes](congestion-control.md#traffic-classes)). Jobs name theirs
+        /// by `traffic_class`.
+        #[serde(skip_serializing_if = "is_default")]
+        traffic_classes: Vec<TrafficClass> = Vec::new() => Notes { key: Some("traffic_class"), most_entries: Some(16), ..Notes::NONE },
     }
     refuse "room" when [("room", Test::Is("packets")), ("credit_use", Test::Is("link"))] =>
         "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"";

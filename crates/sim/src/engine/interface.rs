@@ -64,8 +64,9 @@ pub(super) struct Interface {
     /// Class of its link.
     #[serde(skip)]
     pub class: u8,
-    /// Whether a message of an open-loop source is in `outgoing`.
-    pub open_active: bool,
+    /// The classes of which a message of an open-loop source is in `outgoing`, a bit each; without
+    /// classes all are of one.
+    pub open_active: u16,
     /// Messages to send.
     #[serde(skip)]
     pub outgoing: Queue,
@@ -92,7 +93,7 @@ impl Interface {
             router,
             terminal,
             class,
-            open_active: false,
+            open_active: 0,
             outgoing: Queue::default(),
             sources: 0..0,
             packets: 0,
@@ -152,4 +153,7 @@ pub(super) struct Interfaces {
     /// The message of which a node is sending a packet. Kept here because copies
     /// of what has just been written stall the processor.
     pub outgoing: OutMessage,
+    /// The classes whose ranks sit at each interface, a bit each. Shape: interfaces, or empty
+    /// without classes.
+    pub classes: Vec<u16>,
 }

@@ -53,6 +53,7 @@ use partition::Partition;
 use probe::{Probe, Recorder, Silent};
 use protocol::{NoProtocol, Paced, Protocol};
 use routed::Routed;
+use scheduler::Shares;
 use shared::Shared;
 use switch::{Bounded, Ideal, OutputQueues};
 
@@ -177,6 +178,13 @@ pub fn run_with_circuits(
             allowed: "\"none\" where circuits change during the run".to_owned(),
         });
     }
+    if !config.classes.is_empty() {
+        return Err(SimError::Parameter {
+            parameter: Parameter::TrafficClasses,
+            found: format!("{} classes", config.classes.len()),
+            allowed: "none where circuits change during the run".to_owned(),
+        });
+    }
     routing.dispatch(Call {
         topology,
         config,
@@ -205,9 +213,30 @@ struct Recorded<'a, 's>(Call<'a, 's>);
 impl Call<'_, '_> {
     /// By the switch of its routers, so that each has code of its own.
     fn with_probe<P: Probe>(self, routing: &impl Routing) -> Result<Outcome, SimError> {
+        let classes = &self.config.classes;
+        // All that one class without a limit does is what all traffic does without.
+        if classes.len() > 1 || classes.iter().any(|class| class.largest < 1.0) {
+            return self.with_classes::<P>(routing);
+        }
         match self.config.nic.congestion_control {
             CongestionControl::None => self.with_protocol::<P, NoProtocol>(routing),
             _ => self.with_protocol::<P, Paced>(routing),
+        }
+    }
+
+    /// With a protocol, which permits everything if there is none.
+    fn with_classes<P: Probe>(self, routing: &impl Routing) -> Result<Outcome, SimError> {
+        let router = &self.config.router;
+        match router.crossbar {
+            Crossbar::Bounded { .. } => Err(SimError::Parameter {
+                parameter: Parameter::TrafficClasses,
+                found: format!("{} classes", self.config.classes.len()),
+                allowed: "none with a bounded crossbar".to_owned(),
+            }),
+            Crossbar::Ideal if router.hands_over() => {
+                simulate::<Of<P, OutputQueues, Paced, Shares>>(self, routing)
+            }
+            Crossbar::Ideal => simulate::<Of<P, Ideal, Paced, Shares>>(self, routing),
         }
     }
 

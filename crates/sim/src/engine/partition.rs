@@ -1,5 +1,6 @@
 //! A partition: consecutive routers with their nodes, simulated by one thread.
 
+mod classes;
 mod congestion;
 mod endpoint;
 mod forward;
@@ -211,7 +212,9 @@ impl<'a, M: Model> Partition<'a, M> {
             routing: RoutingState {
                 tables: Tables::Given(routing),
                 reads_occupancy: routing.reads_occupancy(),
-                keeps_decisions: promises || shared.config.decisions == Decisions::PerMessage,
+                keeps_decisions: promises
+                    || M::Scheduler::CLASSES
+                    || shared.config.decisions == Decisions::PerMessage,
                 snapshot,
                 q_tables: match routing.learns() {
                     true => (base_router..end_router)
@@ -232,6 +235,7 @@ impl<'a, M: Model> Partition<'a, M> {
                 sources: Table::default(),
                 incomplete: KeyMap::default(),
                 outgoing: OutMessage::default(),
+                classes: Vec::new(),
             },
             ranks: Ranks::default(),
             accounts: Accounts::new(shared),
@@ -252,6 +256,9 @@ impl<'a, M: Model> Partition<'a, M> {
         for (index, interface) in self.interfaces.all.iter().enumerate() {
             interface_of_node.insert(u64::from(interface.node), index as u32);
         }
+        if M::Scheduler::CLASSES {
+            self.interfaces.classes = vec![0; self.interfaces.all.len()];
+        }
         self.ranks.local =
             vec![NIL; *shared.first_rank.last().expect("one entry past the last") as usize];
         for (job, plan) in shared.jobs.iter().enumerate() {
@@ -260,6 +267,9 @@ impl<'a, M: Model> Partition<'a, M> {
                     continue;
                 };
                 let (job, rank) = (job as u32, rank as u32);
+                if M::Scheduler::CLASSES {
+                    self.interfaces.classes[interface as usize] |= 1 << plan.class;
+                }
                 match &plan.load {
                     JobLoad::Open(load) => {
                         let entity = u64::from(shared.rank(job, rank));

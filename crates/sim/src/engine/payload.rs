@@ -4,6 +4,8 @@
 /// interface (1), an input (2) or output (3) of the crossbar.
 pub(super) const WAKE_INPUT: u32 = 2;
 pub(super) const WAKE_OUTPUT: u32 = 3;
+/// A class may send over the link of a port that it could not use before.
+pub(super) const WAKE_CLASS: u32 = 4;
 
 /// Marks a wake-up of a port as feedback for its router, see [`Routing::learn`].
 pub(super) const FEEDBACK: u32 = 1 << 29;

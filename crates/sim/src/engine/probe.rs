@@ -81,6 +81,9 @@ pub(super) trait Probe: Sized + Send {
     /// Takes account of the time up to now; before a stall ends.
     fn settle(&mut self, link: LinkState, now: u64);
 
+    /// In place of the packet that waits at a node another one is about to start.
+    fn wait_instead(&mut self, link: LinkState, vc: u8, job: u16, now: u64);
+
     /// A packet that waited starts.
     fn send(&mut self, link: LinkState, packet: Departure);
 
@@ -139,6 +142,7 @@ impl Probe for Silent {
     fn wait(&mut self, _: LinkState, _: u8, _: u16, _: u64) {}
     #[inline(always)]
     fn settle(&mut self, _: LinkState, _: u64) {}
+    fn wait_instead(&mut self, _: LinkState, _: u8, _: u16, _: u64) {}
     #[inline(always)]
     fn send(&mut self, _: LinkState, _: Departure) {}
     #[inline(always)]
@@ -397,6 +401,16 @@ impl Probe for Recorder {
     fn settle(&mut self, link: LinkState, now: u64) {
         if let Some(watch) = self.links.get_mut(link.port) {
             watch.settle(link.stalled_since, link.warmup, now);
+        }
+    }
+
+    fn wait_instead(&mut self, link: LinkState, vc: u8, job: u16, now: u64) {
+        if let Some(watch) = self.links.get_mut(link.port) {
+            watch.settle(link.stalled_since, link.warmup, now);
+            for channel in &mut watch.channels {
+                channel.waiting = 0;
+            }
+            watch.channel(vc, job).waiting = 1;
         }
     }
 

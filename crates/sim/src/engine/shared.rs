@@ -4,7 +4,7 @@ use odonata_network::routing::Lanes;
 use odonata_network::{LinkClass, LinkKind, Peer, Topology};
 use odonata_run::{
     Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Measurement, OccupancyCount, Parameter,
-    Room, RouterModel, SimError, Switching, check_times,
+    Room, RouterModel, SimError, Switching, TrafficClass, check_times,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId};
@@ -188,6 +188,34 @@ fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<Stri
         found: found.to_string(),
         allowed: allowed.into(),
     }
+}
+
+/// Virtual channels of a link, classes of traffic included.
+fn check_channels(
+    channels: u8,
+    lanes: Lanes,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+) -> Result<u8, SimError> {
+    let classes = &config.classes;
+    TrafficClass::check_all(classes)?;
+    let known = classes.len().max(1);
+    if let Some(job) = jobs.iter().find(|job| usize::from(job.class) >= known) {
+        let found = format!("class {} of job \"{}\"", job.class, job.name);
+        let allowed = format!("0 to {}", known - 1);
+        return Err(parameter(Parameter::TrafficClasses, found, allowed));
+    }
+    let vcs = u32::from(lanes.count()) * known as u32;
+    if channels == 0 || vcs > u32::from(MAX_VCS) {
+        let of_classes = match classes.len() {
+            0 | 1 => String::new(),
+            count => format!(" ({} for each of {count} classes)", lanes.count()),
+        };
+        let found = format!("{vcs}{of_classes}");
+        let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
+        return Err(parameter(Parameter::VirtualChannels, found, allowed));
+    }
+    Ok(vcs as u8)
 }
 
 /// Bytes of a packet, and of a flit under cut-through.
@@ -457,11 +485,7 @@ impl<'a> Shared<'a> {
         measurement: &Measurement,
     ) -> Result<Self, SimError> {
         let lanes = Lanes::new(channels, config.virtual_channels);
-        let vcs = lanes.count();
-        if channels == 0 || vcs > MAX_VCS {
-            let allowed = format!("the engine has 1 to {MAX_VCS} virtual channels per link");
-            return Err(parameter(Parameter::VirtualChannels, vcs, allowed));
-        }
+        let vcs = check_channels(channels, lanes, config, jobs)?;
         let (packet, flit) = sizes(config)?;
         check_router(&config.router, packet, topology)?;
         check_times(&config.router, &config.nic, jobs, measurement)?;

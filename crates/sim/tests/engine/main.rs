@@ -7,6 +7,7 @@ mod applications;
 mod attribution;
 mod booksim;
 mod checkpoint;
+mod classes;
 mod collectives;
 mod congestion;
 mod dragonfly;

@@ -10,7 +10,7 @@ use odonata_load::motif::{
     AllToAll, Broadcast, Exchange, Halo, HaloOrder, Outstanding, Receives, Repeat, Tree,
 };
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
-use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, RoutingSpec};
+use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, Lanes, RoutingSpec};
 use odonata_network::topology::{
     Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, During,
     FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, Impairment, SpineArrangement, TorusSpec,
@@ -20,7 +20,7 @@ use odonata_run::{
     Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
     EngineConfig, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
     Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError, SlingshotKeys,
-    Switching, WindowKeys,
+    Switching, TrafficClass, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -353,6 +353,31 @@ impl Scenario {
         }
     }
 
+    /// By another number, too: more than most algorithms need, and a number that few share out evenly.
+    fn virtual_channels(&self) -> Option<u8> {
+        [None, None, None, Some(5), Some(16)][(self.seed / 6 % 5) as usize]
+    }
+
+    /// None, or as many as there are channels for, two or three: with shares, a limit, a priority.
+    pub fn classes(&self) -> Vec<TrafficClass> {
+        if (self.seed / 1_470).is_multiple_of(2)
+            || matches!(self.crossbar, Crossbar::Bounded { .. })
+        {
+            return Vec::new();
+        }
+        let needed = AnyRouting::new(&self.topology(), &self.routing).expect("one that fits");
+        let lanes = Lanes::new(needed.virtual_channels(), self.virtual_channels());
+        let class = |number: u64| TrafficClass {
+            guaranteed: [0.0, 0.3, 0.1][(self.seed / (2_940 + number) % 3) as usize],
+            largest: [1.0, 1.0, 0.4][(self.seed / (8_820 + number) % 3) as usize],
+            priority: (self.seed / (26_460 + number) % 2) as u32,
+            weight: 1 + number as u32,
+            ..TrafficClass::new(format!("class {number}"))
+        };
+        let count = (2 + self.seed / 4_000 % 2).min(16 / u64::from(lanes.count()));
+        (0..count).map(class).collect()
+    }
+
     pub fn engine(&self, threads: usize) -> EngineConfig {
         let mut engine = config();
         engine.packet = Bytes(self.packet);
@@ -374,10 +399,8 @@ impl Scenario {
         engine.nic.injection = self.injection;
         engine.nic.congestion_control = self.congestion_control();
         engine.decisions = self.decisions;
-        // By another number, too: more than most algorithms need, and a number that few share out
-        // evenly.
-        engine.virtual_channels =
-            [None, None, None, Some(5), Some(16)][(self.seed / 6 % 5) as usize];
+        engine.virtual_channels = self.virtual_channels();
+        engine.classes = self.classes();
         engine.nic.loopback_latency = Picoseconds(50_000);
         engine.nic.loopback_bandwidth = bandwidth(2 * RATE);
         engine.seed = self.seed;
@@ -525,6 +548,7 @@ impl Scenario {
             node_of_rank,
             load,
             protocol: job.protocol,
+            class: (number as usize % self.classes().len().max(1)) as u8,
         })
     }
 

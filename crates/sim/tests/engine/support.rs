@@ -95,6 +95,7 @@ pub fn config() -> EngineConfig {
         },
         decisions: Decisions::PerPacket,
         virtual_channels: None,
+        classes: Vec::new(),
         seed: 1,
         threads: 1,
     }
@@ -134,6 +135,7 @@ pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> J
         node_of_rank: nodes.into_iter().map(NodeId).collect(),
         load,
         protocol: Protocol::default(),
+        class: 0,
     }
 }
 

@@ -37,6 +37,7 @@ use super::partition::Partition;
 use super::port::Port;
 use super::probe::LinkWatch;
 use super::protocol::{NodeState, Note};
+use super::scheduler::LinkShares;
 use super::switch::Side;
 
 pub(super) use contradiction::without_contradiction;
@@ -105,6 +106,8 @@ struct RouterRecord {
     /// When the tails of the last packets reach the other ends of links, of which some are sent again.
     /// Shape: ports, or empty.
     last_arrivals: Vec<u64>,
+    /// What classes have had of links. Shape: ports, or empty.
+    shares: Vec<LinkShares>,
     events: Vec<EventRecord>,
 }
 
@@ -150,6 +153,8 @@ struct NodeRecord {
     watch: Option<LinkWatch>,
     /// What it keeps of others, with a protocol.
     pairs: Option<NodeState>,
+    /// What classes have had of its link, if there are classes.
+    shares: Option<LinkShares>,
 }
 
 /// The next message of an open-loop source, and its time.

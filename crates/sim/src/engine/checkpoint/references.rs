@@ -24,6 +24,7 @@ use crate::engine::protocol::{
     Account, Control, EcnSender, InfinibandSender, Member, NodeState, Note, Notice, Pair,
     SlingshotSender, WindowSender,
 };
+use crate::engine::scheduler::{LinkShares, Turn};
 use crate::engine::shared::Shared;
 use crate::engine::switch::Side;
 
@@ -122,6 +123,11 @@ sound! {
     }
     OutMessage {
         bytes_left, created: past "when a waiting message was created", local_rank, request, contents,
+    }
+    LinkShares { turns: each, woken_at: time_or_never "when a class may send" }
+    Turn {
+        due: time "when a class may send", may: time "when a class may send",
+        deficit: amount "the round of a class", served: channel "the channel that a link served", round_of,
     }
     SourceRecord { message, time: time_or_never "when a source goes on" }
     LinkWatch {

@@ -23,6 +23,7 @@ use crate::engine::packets::{Contents, NIL, Packet};
 use crate::engine::partition::Partition;
 use crate::engine::probe::Probe;
 use crate::engine::protocol::Protocol;
+use crate::engine::scheduler::Scheduler;
 use crate::engine::shared::Shared;
 use crate::engine::switch::Switch;
 
@@ -255,6 +256,9 @@ fn restore_router<M: Model>(
     if !record.last_arrivals.is_empty() {
         partition.ports.last_arrivals[ports.clone()].copy_from_slice(&record.last_arrivals);
     }
+    for (port, saved) in ports.clone().zip(record.shares) {
+        partition.scheduler.restore(port, saved);
+    }
     for (index, saved) in interfaces.zip(record.nodes) {
         restore_node(partition, ranks.of(index), index, saved)?;
     }
@@ -344,6 +348,10 @@ where
         hears: M::Protocol::ON,
         unmarked: partition.protocol.unmarked(ports.clone()).len(),
         last_arrivals: partition.ports.last_arrivals(ports.clone()).len(),
+        classes: match M::Scheduler::CLASSES {
+            true => partition.shared.config.classes.len(),
+            false => 0,
+        },
         per_message: partition.routing.message_routes.is_some(),
         credit_size_bits: M::Probe::CREDIT_SIZE_BITS,
         watched: !partition
@@ -379,6 +387,9 @@ fn restore_node<M: Model>(
     }
     if let Some(watch) = saved.watch {
         partition.probe.restore(link, watch);
+    }
+    if let Some(shares) = saved.shares {
+        partition.scheduler.restore(link, shares);
     }
     if let Some(pairs) = saved.pairs {
         partition.protocol.restore(index, pairs);

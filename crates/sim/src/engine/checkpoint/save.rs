@@ -21,6 +21,7 @@ use crate::engine::partition::Partition;
 use crate::engine::payload::{Subject, node_subject};
 use crate::engine::probe::Probe;
 use crate::engine::protocol::Protocol;
+use crate::engine::scheduler::Scheduler;
 use crate::engine::shared::Shared;
 use crate::engine::switch::Switch;
 
@@ -221,6 +222,7 @@ impl<M: Model> Saver<'_, '_, M> {
             watches: partition.probe.links(ports.clone()).to_vec(),
             unmarked: partition.protocol.unmarked(ports.clone()).to_vec(),
             last_arrivals: partition.ports.last_arrivals(ports.clone()).to_vec(),
+            shares: partition.scheduler.save(ports.clone()),
             nodes: interfaces_of(partition, router)
                 .map(|index| self.node(index, incomplete))
                 .collect(),
@@ -265,6 +267,7 @@ impl<M: Model> Saver<'_, '_, M> {
             incomplete: arriving.map(|&(_, key, bytes)| (key, bytes)).collect(),
             watch: partition.probe.links(link..link + 1).first().cloned(),
             pairs: partition.protocol.save(index),
+            shares: partition.scheduler.save(link..link + 1).pop(),
         }
     }
 

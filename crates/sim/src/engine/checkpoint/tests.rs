@@ -57,6 +57,7 @@ fn jobs() -> [JobPlan; 2] {
             send_delay: Picoseconds(60_000),
             ..Protocol::default()
         },
+        class: 0,
     };
     let long = AllToAll::new(6, Bytes(900), 3, Repeat::ONCE).expect("an exchange");
     let rate = RATE as f64 * 0.7;
@@ -90,6 +91,7 @@ fn config(crossbar: Crossbar) -> EngineConfig {
         },
         decisions: Decisions::PerMessage,
         virtual_channels: None,
+        classes: Vec::new(),
         seed: 1,
         threads: 1,
     }

@@ -24,9 +24,9 @@ impl<M: Model> Partition<'_, M> {
             }
         }
         let mut fresh = false;
-        if !self.interfaces.all[index].open_active {
-            fresh = self.pull_open_message(index, now);
-            self.interfaces.all[index].open_active = fresh;
+        if self.interfaces.all[index].open_active == 0 {
+            fresh = self.pull_open_message(index, now, u16::MAX);
+            self.interfaces.all[index].open_active = u16::from(fresh);
         }
         let mut next = NEVER;
         let (protocol, packet) = (&mut self.protocol, u64::from(self.packet));
@@ -58,7 +58,7 @@ impl<M: Model> Partition<'_, M> {
                 return true;
             }
         }
-        if self.pull_past_held(index, now, &mut next) {
+        if self.pull_past_held(index, now, u16::MAX, &mut next) {
             return true;
         }
         if next < self.shared.stop {
@@ -67,23 +67,33 @@ impl<M: Model> Partition<'_, M> {
         false
     }
 
-    /// Makes the next open-loop message that may leave now the one that is being sent, when none
-    /// that is queued may. `false`: there is none; `next` is then when one of those that are held
+    /// Makes the next open-loop message of some classes that may leave now the one that is being
+    /// sent, when none that is queued may. `false`: there is none; `next` is then when one of those that are held
     /// back since may leave.
-    fn pull_past_held(&mut self, index: usize, now: u64, next: &mut u64) -> bool {
+    pub(super) fn pull_past_held(
+        &mut self,
+        index: usize,
+        now: u64,
+        classes: u16,
+        next: &mut u64,
+    ) -> bool {
         let interface = &self.interfaces.all[index];
         if interface.sources.is_empty() {
             return false;
         }
         let queued = self.interfaces.waiting.iter(&interface.outgoing);
-        let held = queued.filter(|message| message.local_rank == NIL).count();
+        let held = queued.filter(|message| {
+            let class = self.class_bit(message.contents.job);
+            message.local_rank == NIL && class & classes != 0
+        });
+        let held = held.count();
         for _ in held..MOST_HELD {
-            if !self.pull_open_message(index, now) {
+            if !self.pull_open_message(index, now, classes) {
                 self.arm_interface(index, now + 1);
                 return false;
             }
-            self.interfaces.all[index].open_active = true;
             let message = self.interfaces.outgoing;
+            self.interfaces.all[index].open_active |= self.class_bit(message.contents.job);
             let bytes = message.bytes_left.min(u64::from(self.packet)) as u32;
             let to = message.contents.destination;
             let at = self.protocol.permitted(index, to, bytes, now);

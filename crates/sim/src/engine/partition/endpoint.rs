@@ -18,6 +18,7 @@ use crate::engine::payload::{
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
 use crate::engine::protocol::{Note, Protocol, Sent};
+use crate::engine::scheduler::Scheduler;
 
 impl<M: Model> Partition<'_, M> {
     /// Makes sure that the interface is looked at, at `time` or before.
@@ -36,18 +37,22 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
-    /// The open-loop source of an interface that sends next.
-    pub(super) fn next_source(&self, index: usize) -> Option<usize> {
+    /// The open-loop source of an interface, of some classes, that sends next.
+    #[inline(always)]
+    pub(super) fn next_source(&self, index: usize, classes: u16) -> Option<usize> {
         let range = self.interfaces.all[index].sources.clone();
+        let job = |s: usize| self.interfaces.sources[s].job as u16;
         range
             .map(|s| s as usize)
+            .filter(|&s| !M::Scheduler::CLASSES || self.class_bit(job(s)) & classes != 0)
             .min_by_key(|&s| self.interfaces.sources[s].next_time)
     }
 
     /// Makes sure that the interface is looked at when its next open-loop
     /// message is created, and not before `earliest`.
     pub fn arm_interface(&mut self, index: usize, earliest: u64) {
-        if let Some(source) = self.next_source(index) {
+        let idle = !self.interfaces.all[index].open_active;
+        if let Some(source) = self.next_source(index, idle) {
             let time = self.interfaces.sources[source].next_time.max(earliest);
             if time < self.shared.stop {
                 self.arm(index, time);
@@ -72,7 +77,13 @@ impl<M: Model> Partition<'_, M> {
             self.arm_for_next(index, ready_at);
             return;
         }
-        if M::Protocol::ON {
+        let mut lane = 0;
+        if M::Scheduler::CLASSES {
+            match self.take_by_class(index, now) {
+                Some(of_class) => lane = of_class,
+                None => return,
+            }
+        } else if M::Protocol::ON {
             if !self.take_permitted(index, now) {
                 return;
             }
@@ -85,10 +96,9 @@ impl<M: Model> Partition<'_, M> {
             .outgoing
             .bytes_left
             .min(u64::from(self.packet)) as u32;
-        let lane = match self.shared.lanes.are_several() {
-            true => self.lane_of_interface(port, size.max(self.least_room)),
-            false => 0,
-        };
+        if !M::Scheduler::CLASSES && self.shared.lanes.are_several() {
+            lane = self.lane_of_interface(port, size.max(self.least_room));
+        }
         let channel = self.ports.grid.channel(port, lane);
         let state = &mut self.ports.all[port];
         if self.ports.channels[channel].credits < size.max(self.least_room) {
@@ -110,6 +120,10 @@ impl<M: Model> Partition<'_, M> {
             let (link, job) = (self.link(port), self.interfaces.outgoing.contents.job);
             match link.stalled_since {
                 NEVER => self.probe.wait(link, lane as u8, job, now),
+                // Another packet may leave than the one that lacked room.
+                _ if M::Scheduler::CLASSES => {
+                    self.probe.wait_instead(link, lane as u8, job, now);
+                }
                 _ => self.probe.settle(link, now),
             }
         }
@@ -153,9 +167,9 @@ impl<M: Model> Partition<'_, M> {
     #[inline(always)]
     fn take_message(&mut self, index: usize, now: u64) -> bool {
         let mut fresh = false;
-        if !self.interfaces.all[index].open_active {
-            fresh = self.pull_open_message(index, now);
-            self.interfaces.all[index].open_active = fresh;
+        if self.interfaces.all[index].open_active == 0 {
+            fresh = self.pull_open_message(index, now, u16::MAX);
+            self.interfaces.all[index].open_active = u16::from(fresh);
         }
         let queue = &mut self.interfaces.all[index].outgoing;
         // A message that finds nothing before it need not queue.
@@ -177,14 +191,16 @@ impl<M: Model> Partition<'_, M> {
     /// The last packet of a message leaves the interface at `end`; when the next may begin.
     #[inline(always)]
     fn end_message(&mut self, index: usize, end: u64) -> u64 {
-        let interface = &mut self.interfaces.all[index];
         let OutMessage {
             local_rank,
             request,
+            contents,
             ..
         } = self.interfaces.outgoing;
+        let class = self.class_bit(contents.job);
+        let interface = &mut self.interfaces.all[index];
         if local_rank == NIL {
-            interface.open_active = false;
+            interface.open_active &= !class;
             return end;
         }
         if request != NIL {
@@ -307,11 +323,11 @@ impl<M: Model> Partition<'_, M> {
     }
 
     /// The next message of the interface's open-loop sources that goes to
-    /// another node, if it has been created by now, as the one that is being
-    /// sent; sends those before it that stay on this node.
-    pub(super) fn pull_open_message(&mut self, index: usize, now: u64) -> bool {
+    /// another node, of some classes, if it has been created by now, as the one
+    /// that is being sent; sends those before it that stay on this node.
+    pub(super) fn pull_open_message(&mut self, index: usize, now: u64, classes: u16) -> bool {
         let shared = self.shared;
-        while let Some(at) = self.next_source(index) {
+        while let Some(at) = self.next_source(index, classes) {
             let source = self.interfaces.sources[at];
             if source.next_time > now || source.next_time >= self.stop {
                 return false;
@@ -476,6 +492,11 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         self.accounts.packets_delivered += 1;
+        debug_assert!(
+            !M::Scheduler::CLASSES
+                || packet.lane / shared.lanes.count() == shared.jobs[usize::from(packet.job)].class,
+            "a packet has left the channels of its class"
+        );
         if M::Protocol::ON {
             self.report_delivery(router, terminal, slot, time);
         }

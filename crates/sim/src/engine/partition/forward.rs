@@ -11,7 +11,7 @@ use super::view::{Rooms, View, no_such_output};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::model::Model;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
-use crate::engine::payload::FEEDBACK;
+use crate::engine::payload::{FEEDBACK, WAKE_CLASS};
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
 use crate::engine::protocol::Protocol;
@@ -161,6 +161,7 @@ impl<M: Model> Partition<'_, M> {
     ) {
         let slot = event.payload();
         let now = self.window.start + event.offset();
+        let lanes = self.lanes_of(slot);
         let packet = &mut self.packets.hot[slot as usize];
         let first_channel = first_port << self.ports.grid.shift;
         let asked;
@@ -170,7 +171,7 @@ impl<M: Model> Partition<'_, M> {
                     classes: &self.classes[..],
                     channels: &self.ports.channels[first_channel..self.ports.promised.len()],
                     promised: &self.ports.promised[first_channel..],
-                    lanes: self.shared.lanes,
+                    lanes,
                     waiting: self.switch.waiting(first_port),
                     channel_shift: self.ports.grid.shift,
                     packet: packet.size.max(self.least_room),
@@ -351,15 +352,20 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         M::Switch::link_free(self, port);
-        let chosen = M::Scheduler::choose(self, port);
-        let state = &mut self.ports.all[port];
-        let Some(vc) = chosen else {
+        let Some(vc) = M::Scheduler::choose(self, port, now) else {
+            if M::Scheduler::CLASSES {
+                self.wait_for_share(router, first_port, port, now);
+                if !M::Scheduler::lacks_room(self, port, now) {
+                    return;
+                }
+            }
+            let state = &mut self.ports.all[port];
             if state.stalled_since == NEVER {
                 state.stalled_since = now;
             }
             return;
         };
-        if state.stalled_since != NEVER {
+        if self.ports.all[port].stalled_since != NEVER {
             if M::Probe::ON {
                 let link = self.link(port);
                 self.probe.settle(link, now);
@@ -380,6 +386,14 @@ impl<M: Model> Partition<'_, M> {
         self.transmit(router, first_port, port, at, slot, now);
         if self.ports.all[port].waiting != 0 || self.switch.holds_packets(self.ports.grid, port) {
             self.wake_link(router, first_port, port);
+        }
+    }
+
+    /// Looks at a port again when a class may send over its link that may not now, if there is one.
+    fn wait_for_share(&mut self, router: u32, first_port: usize, port: usize, now: u64) {
+        if let Some(at) = M::Scheduler::pause(self, port, now) {
+            let number = (port - first_port) as u32;
+            self.schedule(Event::new(at, router, Kind::Wake, number, WAKE_CLASS));
         }
     }
 
@@ -433,7 +447,6 @@ impl<M: Model> Partition<'_, M> {
         }
         let measured = state.start(class, size, now, end, self.warmup);
         self.accounts.packet_hops += 1;
-        self.scheduler.sent(port, packet.out_vc, size);
         self.last_move = now;
         let out_vc = packet.out_vc;
         if M::Probe::ON {

@@ -2,7 +2,7 @@
 //! a packet takes where a link has more than its routing algorithm tells apart.
 
 use odonata_network::Routing;
-use odonata_network::routing::Hop;
+use odonata_network::routing::{Hop, Lanes};
 use odonata_run::Decisions;
 use odonata_units::RouterId;
 
@@ -11,6 +11,7 @@ use super::view::{no_such_output, to_come};
 use crate::engine::calendar::PackedEvent;
 use crate::engine::model::Model;
 use crate::engine::port::NEVER;
+use crate::engine::scheduler::Scheduler;
 
 impl<M: Model> Partition<'_, M> {
     /// A packet has been routed, or `follows` others of its message: chooses its lane, keeps the
@@ -49,6 +50,16 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
+    /// The lanes that a packet in the network may take: those of its class.
+    #[inline(always)]
+    pub(super) fn lanes_of(&self, slot: u32) -> Lanes {
+        let lanes = self.shared.lanes;
+        match M::Scheduler::CLASSES {
+            true => lanes.of_class(self.packets.hot[slot as usize].lane / lanes.count()),
+            false => lanes,
+        }
+    }
+
     /// Chooses a lane of the channel for which a packet has been routed: of those with room for it
     /// beside what was promised before, that with the fewest promised bytes; if none has room, that
     /// which lacks least; of equals the lowest.
@@ -60,7 +71,7 @@ impl<M: Model> Partition<'_, M> {
         early: &[PackedEvent],
         offset: u64,
     ) {
-        let lanes = self.shared.lanes;
+        let lanes = self.lanes_of(slot);
         let packet = &mut self.packets.hot[slot as usize];
         let (number, channel) = (packet.out_port, packet.route.vc);
         let here = self.base_router + router;
@@ -69,6 +80,7 @@ impl<M: Model> Partition<'_, M> {
             no_such_output(here, number, channel);
         }
         let port = first_port + usize::from(number);
+        packet.out_vc = lanes.of(channel).start;
         if !lanes.are_several() || self.classes[self.ports.all[port].class as usize].terminal {
             return;
         }

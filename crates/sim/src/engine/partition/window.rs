@@ -11,9 +11,10 @@ use super::forward::credit_size;
 use super::view::{Rooms, View};
 use crate::engine::calendar::{Event, GroupedEvents, Kind, PackedEvent};
 use crate::engine::model::Model;
-use crate::engine::payload::{FEEDBACK, MAX_FEEDBACK, WAKE_INPUT, WAKE_OUTPUT};
+use crate::engine::payload::{FEEDBACK, MAX_FEEDBACK, WAKE_CLASS, WAKE_INPUT, WAKE_OUTPUT};
 use crate::engine::port::NEVER;
 use crate::engine::probe::Probe;
+use crate::engine::scheduler::Scheduler;
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT};
 use crate::engine::switch::Switch;
 
@@ -374,6 +375,7 @@ impl<M: Model> Partition<'_, M> {
                         payload @ (WAKE_INPUT | WAKE_OUTPUT) => {
                             M::Switch::woken(self, first_port, port, payload);
                         }
+                        WAKE_CLASS if M::Scheduler::CLASSES => self.touch(port),
                         _ => {
                             let interface = self.ports.all[port].peer_router;
                             self.wake_interface(interface, now);

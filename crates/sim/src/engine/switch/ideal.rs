@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::{Entering, Started, Switch};
 use crate::engine::model::Model;
 use crate::engine::partition::Partition;
+use crate::engine::scheduler::Scheduler;
 use crate::engine::shared::Shared;
 
 /// Has no state.
@@ -37,6 +38,7 @@ impl Switch for Ideal {
         let state = &mut partition.ports.all[output];
         // One branch for all, as each by itself is unpredictable.
         let at_once = alone
+            & !M::Scheduler::CLASSES
             & (state.waiting == 0)
             & (state.free_at <= now)
             & (partition.ports.channels[channel].credits >= size);

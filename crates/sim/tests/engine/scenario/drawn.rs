@@ -327,10 +327,12 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                 // A job with an end may starve beside open-loop traffic that goes on for ever.
                 let open = |job: &Job| matches!(job.kind, Kind::Open { times: None, .. });
                 let unfair = [Arbitration::LowestChannel, Arbitration::TransitFirst];
-                if unfair.contains(&scenario.arbitration) && scenario.jobs.iter().any(open) {
+                scenario.fit_routing();
+                let unfair =
+                    unfair.contains(&scenario.arbitration) || !scenario.classes().is_empty();
+                if unfair && scenario.jobs.iter().any(open) {
                     scenario.duration.get_or_insert(25_000_001);
                 }
-                scenario.fit_routing();
                 scenario
             },
         )

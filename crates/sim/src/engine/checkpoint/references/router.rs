@@ -11,8 +11,11 @@ use super::super::{
 };
 use crate::engine::calendar::{Kind, MAX_PAYLOAD};
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
-use crate::engine::payload::{FEEDBACK, HEARD, NodeEvent, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT};
+use crate::engine::payload::{
+    FEEDBACK, HEARD, NodeEvent, WAKE_CLASS, WAKE_INPUT, WAKE_INTERFACE, WAKE_OUTPUT,
+};
 use crate::engine::port::Port;
+use crate::engine::scheduler::{LinkShares, Turn};
 use crate::engine::shared::{CREDIT_FOR_INTERFACE, CREDIT_VC_SHIFT, Shared};
 use crate::engine::switch::Side;
 
@@ -56,6 +59,8 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     pub unmarked: usize,
     /// Ports whose last arrivals are kept.
     pub last_arrivals: usize,
+    /// Classes among which links are shared out.
+    pub classes: usize,
     pub per_message: bool,
     /// Bits of a credit's payload that are its size.
     pub credit_size_bits: u32,
@@ -113,6 +118,7 @@ impl AtRouter<'_, '_> {
             watches,
             unmarked,
             last_arrivals,
+            shares,
             events,
         } = record;
         let vcs = self.shared.vcs;
@@ -136,6 +142,11 @@ impl AtRouter<'_, '_> {
         )?;
         let possible = |&time: &u64| time <= Picoseconds::LARGEST.0;
         ensure(last_arrivals.iter().all(possible), "its last arrivals")?;
+        let shared_out = if self.classes > 0 { self.radix } else { 0 };
+        ensure(shares.len() == shared_out, "the shares of its links")?;
+        for shares in shares {
+            self.shares(shares)?;
+        }
         let finite = q_table.iter().all(|value| value.is_finite());
         ensure(finite, "a learnt value")?;
         for (place, channel) in channels.iter().enumerate() {
@@ -227,6 +238,14 @@ impl AtRouter<'_, '_> {
             u64::from(saved.downstream) == sent,
             "the bytes behind a port",
         )
+    }
+
+    /// What the classes have had of a link.
+    fn shares(&self, saved: &LinkShares) -> Checked {
+        ensure(saved.turns.len() == self.classes, "the classes of a link")?;
+        let known = |turn: &Turn| usize::from(turn.round_of) < self.classes;
+        ensure(saved.turns.iter().all(known), "the round of a class")?;
+        saved.check(&self.here())
     }
 
     /// A virtual channel of an output.
@@ -437,6 +456,7 @@ impl AtRouter<'_, '_> {
             incomplete,
             watch,
             pairs,
+            shares,
         } = record;
         let here = self.here();
         interface.check(&here)?;
@@ -490,6 +510,13 @@ impl AtRouter<'_, '_> {
         )?;
         watch.check(&here)?;
         ensure(pairs.is_some() == self.hears, "what a node keeps of others")?;
+        ensure(
+            shares.is_some() == (self.classes > 0),
+            "the shares of a node's link",
+        )?;
+        if let Some(shares) = shares {
+            self.shares(shares)?;
+        }
         pairs.check(&here)
     }
 
@@ -511,6 +538,7 @@ impl AtRouter<'_, '_> {
                     0 => self.is_connected(port),
                     WAKE_INTERFACE => node.is_some(),
                     WAKE_INPUT | WAKE_OUTPUT => self.output_buffer.is_some(),
+                    WAKE_CLASS => self.is_connected(port) && self.classes > 0,
                     payload => self.learns && payload & FEEDBACK != 0 && payload <= MAX_PAYLOAD,
                 };
                 ensure(meant, "what a wake-up is for")
