@@ -246,3 +246,79 @@ def test_text_traces_of_liballprof_are_replayed(
     assert kinds["MPI_Recv"] == (2, 0)
     with pytest.raises(TraceError, match="that of rank 0"):
         check_trace(tmp_path / "trace-1.txt")
+
+
+def chakra_node(number: int, kind: int, after: list[int], micros: int = 0, **values: int) -> bytes:
+    """A node of a Chakra trace with its length in front, as protobuf has it; all numbers < 2^14."""
+
+    def field(number: int, value: int | bytes) -> bytes:
+        if isinstance(value, bytes):
+            return varint(number << 3 | 2) + varint(len(value)) + value
+        return varint(number << 3) + varint(value)
+
+    def varint(value: int) -> bytes:
+        return bytes([value]) if value < 128 else bytes([value & 127 | 128, value >> 7])
+
+    node = field(1, number) + field(3, kind) + field(5, bytes(after)) + field(7, micros)
+    for name, value in values.items():
+        node += field(10, field(1, name.encode()) + field(9, value))
+    return varint(len(node)) + node
+
+
+def test_chakra_traces_take_the_time_of_their_longest_path(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = {"comm_src": 0, "comm_dst": 1, "comm_tag": 5, "comm_size": 4096}
+    compute, send, receive = 4, 5, 6
+
+    def end(name: str, first: bytes, second: bytes) -> int:
+        for rank, nodes in enumerate((first, second)):
+            (tmp_path / f"{name}.{rank}.et").write_bytes(b"\x07\x0a\x050.0.4" + nodes)
+        out = str(tmp_path / name)
+        simulated(capsys, str(tmp_path / f"{name}.0.et"), "--out", out)
+        (job,) = Result.load(out).jobs.to_pylist()
+        assert (job["messages_delivered"], job["bytes_delivered"]) == (1, 4096)
+        took: int = job["end_ps"]
+        return took
+
+    received = chakra_node(1, receive, [], **message)
+    alone = end("alone", chakra_node(1, send, [], **message), received)
+    computing = chakra_node(2, compute, [], micros=50)
+    sent_after = computing + chakra_node(1, send, [2], **message)
+    assert end("after", sent_after, received) == alone + 50_000_000
+    # Nothing depends on it: the message goes on beside it.
+    sent_beside = computing + chakra_node(1, send, [], **message)
+    assert end("beside", sent_beside, received) == 50_000_000
+    # The receiver computes when it has the message.
+    then = received + chakra_node(2, compute, [1], micros=50)
+    assert end("then", sent_after, then) == alone + 100_000_000
+
+
+def test_chakra_traces_say_what_they_hold_and_what_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "t.0.et"
+    whole = b"\x07\x0a\x050.0.4" + chakra_node(1, 4, [], 7, num_ops=9) + chakra_node(2, 2, [1])
+    file.write_bytes(whole)
+    with pytest.raises(SystemExit) as stopped:
+        main(["trace", "show", str(file), "--json"])
+    assert stopped.value.code == ExitCode.OK
+    (shown,) = json.loads(capsys.readouterr().out)["traces"]
+    assert (shown["format"], shown["ranks"], shown["records"]) == ("Chakra execution trace", 1, 2)
+    assert {kind["kind"]: kind["records"] for kind in shown["kinds"]} == {
+        "compute": 1,
+        "memory load": 1,
+    }
+    assert shown["facts"] == {
+        "form": "protobuf",
+        "version": "0.0.4",
+        "dependencies": "1",
+        "attributes that a replay does not use": "num_ops 1",
+    }
+    assert dict(check_trace(file).facts)["not replayed: memory load"] == "1"
+    file.write_bytes(whole[:-1])
+    with pytest.raises(TraceError, match="truncated"):
+        check_trace(file)
+    file.write_bytes(whole + chakra_node(3, 4, [3]))
+    with pytest.raises(TraceError, match="node 3 is part of a circle"):
+        check_trace(file)

@@ -19,6 +19,7 @@ mod data;
 mod exchange;
 mod folded;
 mod groups;
+mod part;
 mod phase;
 mod prefix;
 mod ring;
@@ -33,6 +34,9 @@ pub use algorithms::{
     ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
 };
 pub use groups::Groups;
+#[cfg(test)]
+pub(crate) use part::COLLECTIVE_TAGS;
+pub(crate) use part::{Part, Progress};
 
 use crate::communicator::Member;
 use crate::cursor::Cursor;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
-use crate::collective::{CollectiveCall, Move};
-use crate::communicator::{Communicator, Member};
+use crate::collective::{CollectiveCall, Part, Progress};
+use crate::communicator::Communicator;
 use crate::cursor::Cursor;
 use crate::program::{
     Action, Idle, ProcessorId, Program, ProgramError, RankProgram, RequestId, Step, Totals, Waiting,
@@ -17,10 +17,6 @@ use crate::script::{Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script}
 
 /// The processor on which everything happens.
 const PROCESSOR: ProcessorId = ProcessorId(0);
-
-/// Tags of a collective's messages; the rest of a tag numbers the collectives of
-/// a communicator.
-const COLLECTIVE_TAGS: u32 = 1 << 16;
 
 /// Who waits for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,46 +50,6 @@ enum Block {
     End,
 }
 
-/// What a collective needs before it goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum PartWaits {
-    No,
-    ForAllButLast,
-    ForAll,
-    /// For its processor.
-    Computing,
-}
-
-/// A collective in which the rank takes part.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Part {
-    communicator: Arc<Communicator>,
-    call: Arc<CollectiveCall>,
-    me: Member,
-    /// Added to its tags.
-    first_tag: u32,
-    cursor: Cursor,
-    /// Its requests that are not complete: all of them, and receives.
-    outstanding: u32,
-    receives: u32,
-    /// The receive that it posted last, if that is not complete.
-    last_receive: Option<u32>,
-    /// Whether it goes on only when they are complete.
-    waits: PartWaits,
-    handle: Option<Handle>,
-}
-
-impl Part {
-    fn is_ready(&self) -> bool {
-        match self.waits {
-            PartWaits::No => true,
-            PartWaits::ForAllButLast => self.outstanding == u32::from(self.last_receive.is_some()),
-            PartWaits::ForAll => self.outstanding == 0,
-            PartWaits::Computing => false,
-        }
-    }
-}
-
 /// Whatever is under way besides the place in the script.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
@@ -107,8 +63,8 @@ struct State {
     /// a receive), or `None` if they are complete.
     handles: BTreeMap<Handle, Option<Waiting>>,
     block: Option<Block>,
-    /// By number, in which they began.
-    parts: BTreeMap<u32, Part>,
+    /// By number, in which they began; whose handle it is.
+    parts: BTreeMap<u32, (Part, Option<Handle>)>,
     next_part: u32,
     /// Collectives begun on each communicator.
     begun: BTreeMap<u32, u32>,
@@ -149,7 +105,7 @@ impl<O: Operations> Interpreter<O> {
     fn begin(&mut self, action: Action, owner: Owner) -> Step {
         let request = Request {
             owner,
-            waiting: waiting_of(&action),
+            waiting: action.waiting(),
         };
         let slot = match self.state.free.pop() {
             Some(slot) => {
@@ -186,13 +142,6 @@ impl<O: Operations> Interpreter<O> {
         call: &Arc<CollectiveCall>,
         handle: Option<Handle>,
     ) -> Result<(), ProgramError> {
-        let me = communicator.member(self.rank).ok_or_else(|| {
-            ProgramError(format!(
-                "rank {} takes part in a collective of communicator {}, of which it is no member",
-                self.rank,
-                communicator.number()
-            ))
-        })?;
         let number = self.state.next_part;
         match handle {
             Some(handle) => self.take_handle(handle, Waiting::Receive)?,
@@ -201,21 +150,9 @@ impl<O: Operations> Interpreter<O> {
         let state = &mut self.state;
         state.next_part = number.wrapping_add(1);
         let begun = state.begun.entry(communicator.number()).or_default();
-        let first_tag = begun.wrapping_mul(COLLECTIVE_TAGS);
+        let part = Part::new(communicator.clone(), call.clone(), self.rank, *begun)?;
         *begun = begun.wrapping_add(1);
-        let part = Part {
-            communicator: communicator.clone(),
-            call: call.clone(),
-            me,
-            first_tag,
-            cursor: Cursor::default(),
-            outstanding: 0,
-            receives: 0,
-            last_receive: None,
-            waits: PartWaits::No,
-            handle,
-        };
-        state.parts.insert(number, part);
+        state.parts.insert(number, (part, handle));
         Ok(())
     }
 
@@ -223,67 +160,31 @@ impl<O: Operations> Interpreter<O> {
     fn next_of_collectives(&mut self) -> Option<Step> {
         loop {
             let parts = &mut self.state.parts;
-            let (&number, part) = parts.iter_mut().find(|(_, part)| part.is_ready())?;
-            part.waits = PartWaits::No;
-            let size = part.communicator.size();
-            let context = part.communicator.collectives();
-            let action = match part.call.next(part.me, size, &mut part.cursor) {
-                Move::Send { to, bytes, tag } => Action::Send {
-                    to: part.communicator.rank(to),
-                    bytes,
-                    context,
-                    tag: part.first_tag.wrapping_add(tag % COLLECTIVE_TAGS),
-                },
-                Move::Receive { from, tag } => {
-                    part.receives += 1;
-                    Action::Receive {
-                        from: Some(part.communicator.rank(from)),
-                        context,
-                        tag: Some(part.first_tag.wrapping_add(tag % COLLECTIVE_TAGS)),
+            let (&number, (part, handle)) =
+                parts.iter_mut().find(|(_, (part, _))| part.is_ready())?;
+            match part.next() {
+                Progress::Begin(action) => {
+                    let step = self.begin(action, Owner::Collective(number));
+                    if action.waiting() == Waiting::Receive
+                        && let Step::Begin { request, .. } = &step
+                        && let Some((part, _)) = self.state.parts.get_mut(&number)
+                    {
+                        part.posted(*request);
                     }
+                    return Some(step);
                 }
-                Move::Compute(Picoseconds::ZERO) => continue,
-                Move::Compute(duration) => {
-                    part.waits = PartWaits::Computing;
-                    Action::Compute(duration)
-                }
-                Move::WaitAllButLast => {
-                    part.waits = PartWaits::ForAllButLast;
-                    continue;
-                }
-                Move::WaitAll => {
-                    part.waits = PartWaits::ForAll;
-                    continue;
-                }
-                Move::Done if part.outstanding > 0 => {
-                    part.waits = PartWaits::ForAll;
-                    continue;
-                }
-                Move::Done => {
-                    let handle = part.handle;
-                    parts.remove(&number);
-                    if let Some(handle) = handle {
+                Progress::Wait => {}
+                Progress::Done => {
+                    if let Some(handle) = *handle {
                         self.state.handles.insert(handle, None);
                     }
+                    self.state.parts.remove(&number);
                     if self.state.block == Some(Block::Collective(number)) {
                         self.state.block = None;
                         self.state.leave = true;
                     }
-                    continue;
                 }
-            };
-            if !matches!(action, Action::Compute(_)) {
-                part.outstanding += 1;
             }
-            let receives = matches!(action, Action::Receive { .. });
-            let step = self.begin(action, Owner::Collective(number));
-            if let Step::Begin { request, .. } = &step
-                && receives
-                && let Some(part) = self.state.parts.get_mut(&number)
-            {
-                part.last_receive = Some(request.0);
-            }
-            return Some(step);
         }
     }
 
@@ -331,7 +232,7 @@ impl<O: Operations> Interpreter<O> {
             Some(Block::Action(waiting)) => *waiting,
             Some(Block::Collective(number)) => {
                 let part = state.parts.get(number);
-                received(part.is_none_or(|part| part.receives > 0))
+                received(part.is_none_or(|(part, _)| part.receives()))
             }
             Some(Block::Handles(handles, _)) => {
                 let mut known = handles.iter().filter_map(|h| state.handles.get(h));
@@ -393,14 +294,6 @@ impl<S: Script> Program for S {
     }
 }
 
-fn waiting_of(action: &Action) -> Waiting {
-    match action {
-        Action::Compute(_) => Waiting::Processor,
-        Action::Send { .. } | Action::Put { .. } => Waiting::Send,
-        Action::Receive { .. } | Action::Get { .. } => Waiting::Receive,
-    }
-}
-
 impl<O: Operations> RankProgram for Interpreter<O> {
     fn next(&mut self, idle: Idle) -> Result<Step, ProgramError> {
         if !idle.contains(PROCESSOR) {
@@ -451,11 +344,11 @@ impl<O: Operations> RankProgram for Interpreter<O> {
                     continue;
                 }
                 Operation::Begin { action, handle } => {
-                    self.take_handle(handle, waiting_of(&action))?;
+                    self.take_handle(handle, action.waiting())?;
                     (action, Owner::Handle(handle))
                 }
                 Operation::Do(action) => {
-                    self.state.block = Some(Block::Action(waiting_of(&action)));
+                    self.state.block = Some(Block::Action(action.waiting()));
                     (action, Owner::Blocking)
                 }
                 Operation::Wait { handles, need } => {
@@ -507,15 +400,8 @@ impl<O: Operations> RankProgram for Interpreter<O> {
             }
             Owner::Blocking => state.block = None,
             Owner::Collective(number) => {
-                let part = state.parts.get_mut(&number).expect("a part in progress");
-                match done.waiting {
-                    Waiting::Processor => part.waits = PartWaits::No,
-                    _ => part.outstanding -= 1,
-                }
-                part.receives -= receives;
-                if part.last_receive == Some(request.0) {
-                    part.last_receive = None;
-                }
+                let (part, _) = state.parts.get_mut(&number).expect("a part in progress");
+                part.complete(request, done.waiting);
             }
         }
     }

@@ -99,6 +99,17 @@ pub enum Action {
     },
 }
 
+impl Action {
+    /// What waits for it who waits until it is complete.
+    pub(crate) fn waiting(&self) -> Waiting {
+        match self {
+            Self::Compute(_) => Waiting::Processor,
+            Self::Send { .. } | Self::Put { .. } => Waiting::Send,
+            Self::Receive { .. } | Self::Get { .. } => Waiting::Receive,
+        }
+    }
+}
+
 /// A processor of a rank. Actions that keep a rank busy (computing, overheads of
 /// messages) follow one another on their processor.
 #[derive(

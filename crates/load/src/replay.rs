@@ -14,6 +14,7 @@
 
 mod balance;
 mod call;
+mod chakra;
 mod clock;
 mod collective;
 mod communicators;
@@ -68,6 +69,9 @@ formats! {
     GoalText(schedule::GoalText) = "GOAL schedule (text)",
     /// A connection matrix of htsim (`.cm`).
     Htsim(schedule::Htsim) = "htsim connection matrix",
+    /// The Chakra execution trace of one rank (`NAME.RANK.et`, `.json`), with those of the
+    /// other ranks beside it, or an archive of them.
+    Chakra(chakra::Chakra) = "Chakra execution trace",
     /// A packet trace.
     Packets(schedule::PacketTrace) = "packet trace",
 }

@@ -7,6 +7,7 @@
 //! for each format what is read and where its description is from.
 
 mod bytes;
+pub mod chakra;
 pub mod codes;
 pub mod dumpi;
 mod error;

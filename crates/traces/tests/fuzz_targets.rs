@@ -27,6 +27,7 @@ macro_rules! targets {
 }
 
 targets! {
+    chakra: "../fuzz/fuzz_targets/chakra.rs",
     dumpi: "../fuzz/fuzz_targets/dumpi.rs",
     goal_binary: "../fuzz/fuzz_targets/goal_binary.rs",
     goal_text: "../fuzz/fuzz_targets/goal_text.rs",
@@ -36,9 +37,10 @@ targets! {
 }
 
 /// A schedule, a connection matrix, packets; the others begin as binary files do.
-const SEEDS: [&[u8]; 5] = [
+const SEEDS: [&[u8]; 6] = [
     b"num_ranks 2\nrank 0 {\na: calc 5\nb: send 8b to 1 tag 3\nb requires a\n}\n\
       rank 1 {\nc: recv 8b from 0 tag 3\n}\n",
+    b"\x07\x0a\x050.0.4\x18\x08\x01\x18\x07\x22\x01\x02R\x0f\n\tcomm_sizeH\x80\x80@",
     b"Nodes 4\nConnections 1\n0->1 id 1 start 0 size 10\n",
     b"0,0,1,64\n5,1,0,64\n",
     &[

@@ -192,7 +192,7 @@ fn barrier(handle: Option<u64>) -> Operation {
 /// The two actions of a barrier of two.
 fn barrier_begins(rank: &mut Interpreter<List>, collective: u32) -> [RequestId; 2] {
     let context = Communicator::world(2).collectives();
-    let tag = collective * COLLECTIVE_TAGS;
+    let tag = collective * crate::collective::COLLECTIVE_TAGS;
     let receive = Action::Receive {
         from: Some(RankId(1)),
         context,

@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn formats_are_recognised_by_their_first_bytes() {
-        let cases: [(&[u8], Option<Format>); 17] = [
+        let cases: [(&[u8], Option<Format>); 20] = [
             (b"\xff\xaa\xddDUMPI\0\0", Some(Format::DumpiRank)),
             (b"hostname=a\nnumprocs=4\n", Some(Format::DumpiJob)),
             (b"num_ranks 4\n", Some(Format::GoalText)),
@@ -237,6 +237,9 @@ mod tests {
                 b"# cut\n\nMPI_Barrier:1:2,0,4:3\n",
                 Some(Format::Liballprof),
             ),
+            (b"\x07\x0a\x050.0.4\x02\x08\x01", Some(Format::Chakra)),
+            (b"{\"workload_graph\": []}", Some(Format::Chakra)),
+            (b"{\"traceEvents\": []}", None),
             (b"MPI_Barrier\n", None),
             (b"0 1475306029 739 140\n", None),
             (b"", None),

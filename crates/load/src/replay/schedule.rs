@@ -6,8 +6,10 @@ mod goal;
 mod packets;
 mod rank;
 
+use std::sync::Arc;
+
 use odonata_traces::TraceError;
-use odonata_traces::goal::{Action, Node, Operation};
+use odonata_traces::goal::{Action, Node as GoalNode};
 use odonata_units::{Picoseconds, RankId};
 
 pub(super) use flows::Htsim;
@@ -17,7 +19,55 @@ pub(super) use packets::PacketTrace;
 use self::rank::ScheduledRank;
 use super::clock::Compute;
 use super::facts::TraceFacts;
+use crate::collective::CollectiveCall;
+use crate::communicator::Communicator;
 use crate::program::{MOST_PROCESSORS, ProgramError, RankProgram, Totals};
+
+/// A rank's part in a collective, as the ranks' graphs have it.
+#[derive(Debug)]
+pub(super) struct Collective {
+    /// Its members.
+    pub communicator: Arc<Communicator>,
+    /// What they do.
+    pub call: Arc<CollectiveCall>,
+    /// Which of the communicator's collectives it is, the same for all members.
+    pub which: u32,
+}
+
+/// What an operation of a graph does.
+#[derive(Clone, Debug)]
+pub(super) enum Task {
+    /// A message or a calculation.
+    Single(Action),
+    /// Takes part in a collective.
+    Collective(Arc<Collective>),
+    /// Nothing: it only orders others.
+    Nothing,
+}
+
+/// An operation of a graph, and who waits for it.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub task: Task,
+    /// Processor of the rank that does it.
+    pub cpu: u8,
+    /// How many operations it waits for.
+    pub dependencies: u32,
+    pub on_finish: Vec<u32>,
+    pub on_start: Vec<u32>,
+}
+
+impl From<GoalNode> for Node {
+    fn from(node: GoalNode) -> Self {
+        Self {
+            task: Task::Single(node.operation.action),
+            cpu: node.operation.cpu,
+            dependencies: node.dependencies,
+            on_finish: node.on_finish,
+            on_start: node.on_start,
+        }
+    }
+}
 
 /// The graph of one rank: operations by number.
 pub(super) trait Graph: Send {
@@ -98,8 +148,8 @@ impl Scheduled {
 }
 
 /// Checks the processor of an operation.
-fn check_processor(operation: &Operation) -> Result<u8, String> {
-    match operation.cpu {
+fn check_processor(cpu: u8) -> Result<u8, String> {
+    match cpu {
         cpu if cpu < MOST_PROCESSORS => Ok(cpu),
         cpu => Err(format!(
             "cpu {cpu}, but a rank has the processors 0 to {}",
@@ -111,9 +161,4 @@ fn check_processor(operation: &Operation) -> Result<u8, String> {
 /// The time of a calculation.
 fn calculation(duration: u64, unit: Picoseconds) -> Option<Picoseconds> {
     duration.checked_mul(unit.0).map(Picoseconds)
-}
-
-/// Whether an operation receives.
-fn receives(operation: &Operation) -> bool {
-    matches!(operation.action, Action::Receive { .. })
 }

@@ -2,6 +2,7 @@
 
 #[path = "../../../traces/tests/shared/bytewise.rs"]
 mod bytewise;
+mod chakra;
 mod damage;
 mod executor;
 mod job;

@@ -9,12 +9,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use odonata_traces::goal::{Action, Node, Operation, Tag};
+use odonata_traces::goal::{Action, Tag};
 use odonata_traces::htsim::{self, Connection, ConnectionReader, Firing, Start, Statement};
 use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::{Graph, Schedule, Scheduled};
+use super::{Graph, Node, Schedule, Scheduled, Task};
 use crate::replay::facts::TraceFacts;
 use crate::replay::format::{self, Counter, TraceFormat};
 use crate::replay::{Compute, Kind, Options};
@@ -41,11 +41,8 @@ impl Builder {
     fn add(&mut self, rank: u32, action: Action, cpu: u8) -> u32 {
         let nodes = &mut self.ranks[rank as usize];
         nodes.push(Node {
-            operation: Operation {
-                action,
-                cpu,
-                nic: 0,
-            },
+            task: Task::Single(action),
+            cpu,
             dependencies: 0,
             on_finish: Vec::new(),
             on_start: Vec::new(),

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use odonata_files::Unpacked;
 use odonata_traces::goal::{
-    Action, ConversionError, GoalBinaryReader, GoalTextReader, Node, RankNodes, RankSchedule, Tag,
+    Action, ConversionError, GoalBinaryReader, GoalTextReader, RankNodes, RankSchedule, Tag,
     text_to_binary,
 };
 use odonata_traces::{Position, ReopenedFile, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::{Graph, Schedule, Scheduled, calculation, check_processor};
+use super::{Graph, Node, Schedule, Scheduled, calculation, check_processor};
 use crate::replay::balance::Balance;
 use crate::replay::facts::TraceFacts;
 use crate::replay::format::{Counter, Start, TraceFormat};
@@ -125,7 +125,7 @@ fn survey(path: &Path, binary: &Path) -> Result<(TraceFacts, u8), TraceError> {
                 TraceError::new(&file, Position::Whole, reason)
             };
             facts.records += 1;
-            processors = processors.max(check_processor(operation).map_err(fail)? + 1);
+            processors = processors.max(check_processor(operation.cpu).map_err(fail)? + 1);
             match operation.action {
                 Action::Send { size, to, tag } => {
                     facts.messages += 1;
@@ -218,7 +218,7 @@ impl Graph for RankNodes<ReopenedFile> {
     }
 
     fn node(&mut self, operation: u32) -> Result<Node, TraceError> {
-        RankNodes::node(self, operation)
+        RankNodes::node(self, operation).map(Node::from)
     }
 }
 

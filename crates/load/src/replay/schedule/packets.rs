@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use odonata_traces::goal::{Action, Node, Operation, Tag};
+use odonata_traces::goal::{Action, Tag};
 use odonata_traces::packets::PacketReader;
 use odonata_traces::{Position, TraceError};
 use odonata_units::{Bytes, Picoseconds, RankId};
 
-use super::{Graph, Schedule, Scheduled};
+use super::{Graph, Node, Schedule, Scheduled, Task};
 use crate::replay::facts::TraceFacts;
 use crate::replay::format::{Counter, Start, TraceFormat};
 use crate::replay::{Compute, Kind, Options};
@@ -182,11 +182,8 @@ impl Graph for RankPackets<'_> {
             (receive, 0, operation > 2 * sent, next.into_iter().collect())
         };
         Ok(Node {
-            operation: Operation {
-                action,
-                cpu,
-                nic: 0,
-            },
+            task: Task::Single(action),
+            cpu,
             dependencies: waits.into(),
             on_finish,
             on_start: Vec::new(),

@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use odonata_traces::TraceError;
-use odonata_traces::goal::{Action as Scheduled, Node, Operation, Tag};
+use odonata_traces::goal::{Action as Scheduled, Tag};
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
-use super::{Graph, calculation, check_processor, receives};
+use super::{Collective, Graph, Node, Task, calculation, check_processor};
+use crate::collective::{Part, Progress};
 use crate::program::{
     Action, Context, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
 };
@@ -18,7 +19,7 @@ const CONTEXT: Context = Context::ordered(0);
 
 /// An operation that waits for nothing any more, or is under way.
 struct Begun {
-    operation: Operation,
+    task: Task,
     on_finish: Vec<u32>,
 }
 
@@ -31,20 +32,22 @@ struct UnderWay {
 }
 
 impl UnderWay {
-    fn count(&mut self, operation: &Operation) -> Option<&mut usize> {
-        match operation.action {
-            Scheduled::Calculate { .. } => Some(&mut self.calculations),
-            Scheduled::Receive { .. } => Some(&mut self.receives),
-            Scheduled::Send { .. } => None,
+    fn count(&mut self, task: &Task) -> Option<&mut usize> {
+        match task {
+            Task::Single(Scheduled::Calculate { .. }) => Some(&mut self.calculations),
+            Task::Single(Scheduled::Receive { .. }) | Task::Collective(_) => {
+                Some(&mut self.receives)
+            }
+            Task::Single(Scheduled::Send { .. }) | Task::Nothing => None,
         }
     }
 
     fn insert(&mut self, number: u32, node: Node) {
-        if let Some(count) = self.count(&node.operation) {
+        if let Some(count) = self.count(&node.task) {
             *count += 1;
         }
         let begun = Begun {
-            operation: node.operation,
+            task: node.task,
             on_finish: node.on_finish,
         };
         self.operations.insert(number, begun);
@@ -52,7 +55,7 @@ impl UnderWay {
 
     fn remove(&mut self, number: u32) -> Option<Begun> {
         let begun = self.operations.remove(&number)?;
-        if let Some(count) = self.count(&begun.operation) {
+        if let Some(count) = self.count(&begun.task) {
             *count -= 1;
         }
         Some(begun)
@@ -66,6 +69,91 @@ impl UnderWay {
             _ if self.receives > 0 => Some(Waiting::Receive),
             _ => Some(Waiting::Send),
         }
+    }
+}
+
+/// The collectives under way. Their requests are numbered from the last number down, those
+/// of operations from 0 up.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Collectives {
+    /// By the number of the operation; on which processor.
+    parts: BTreeMap<u32, (Part, u8)>,
+    /// By number: the operation, and what who waits for it waits for; `None`: free.
+    requests: Vec<Option<(u32, Waiting)>>,
+    free: Vec<u32>,
+}
+
+/// What comes next of the collectives under way.
+enum Next {
+    Step(Step),
+    /// The part of this operation is over.
+    Over(u32),
+    /// Nothing before something is complete; whether that is only a processor.
+    Nothing {
+        busy: bool,
+    },
+}
+
+impl Collectives {
+    fn next(&mut self, idle: Idle) -> Next {
+        let mut busy = false;
+        for (&operation, (part, processor)) in &mut self.parts {
+            if !part.is_ready() {
+                continue;
+            }
+            let processor = ProcessorId(*processor);
+            if !idle.contains(processor) {
+                busy = true;
+                continue;
+            }
+            let progress = loop {
+                match part.next() {
+                    // Nothing is outstanding.
+                    Progress::Wait if part.is_ready() => {}
+                    progress => break progress,
+                }
+            };
+            match progress {
+                Progress::Begin(action) => {
+                    let waiting = action.waiting();
+                    let slot = self.free.pop().unwrap_or_else(|| {
+                        self.requests.push(None);
+                        self.requests.len() as u32 - 1
+                    });
+                    self.requests[slot as usize] = Some((operation, waiting));
+                    let request = RequestId(!slot);
+                    if waiting == Waiting::Receive {
+                        part.posted(request);
+                    }
+                    return Next::Step(Step::Begin {
+                        action,
+                        request,
+                        processor,
+                    });
+                }
+                Progress::Wait => {}
+                Progress::Done => {
+                    self.parts.remove(&operation);
+                    return Next::Over(operation);
+                }
+            }
+        }
+        Next::Nothing { busy }
+    }
+
+    /// Takes note that a request is complete; whether it is one of theirs.
+    fn complete(&mut self, request: RequestId) -> bool {
+        let slot = !request.0;
+        let Some(taken) = self.requests.get_mut(slot as usize) else {
+            return false;
+        };
+        if let Some((operation, waiting)) = taken.take() {
+            self.free.push(slot);
+            if let Some((part, _)) = self.parts.get_mut(&operation) {
+                part.complete(request, waiting);
+            }
+        }
+        true
     }
 }
 
@@ -83,6 +171,7 @@ pub(super) struct ScheduledRank<'a> {
     /// The operations that can begin, for each processor.
     ready: Vec<VecDeque<(u32, Node)>>,
     under_way: UnderWay,
+    collectives: Collectives,
     finished: u32,
 }
 
@@ -93,6 +182,7 @@ struct Saved {
     released: VecDeque<u32>,
     ready: Vec<Vec<u32>>,
     under_way: Vec<u32>,
+    collectives: Collectives,
     finished: u32,
 }
 
@@ -111,6 +201,7 @@ impl<'a> ScheduledRank<'a> {
             released: VecDeque::new(),
             ready: Vec::new(),
             under_way: UnderWay::default(),
+            collectives: Collectives::default(),
             finished: 0,
         };
         for root in roots {
@@ -121,7 +212,7 @@ impl<'a> ScheduledRank<'a> {
     }
 
     fn put_ready(&mut self, operation: u32, node: Node) {
-        let cpu = usize::from(node.operation.cpu);
+        let cpu = usize::from(node.cpu);
         if self.ready.len() <= cpu {
             self.ready.resize_with(cpu + 1, VecDeque::new);
         }
@@ -155,9 +246,10 @@ impl<'a> ScheduledRank<'a> {
         ProgramError(format!("rank {}: {reason}", self.rank))
     }
 
-    fn action(&self, operation: &Operation) -> Result<Option<Action>, String> {
+    /// What an operation begins; `None`: it is done.
+    fn action(&self, action: Scheduled) -> Result<Option<Action>, String> {
         let tag = |tag: Tag| Some(tag).filter(|&tag| tag != Tag::ANY).map(|tag| tag.0);
-        Ok(Some(match operation.action {
+        Ok(Some(match action {
             Scheduled::Send { size, to, tag } => Action::Send {
                 to,
                 bytes: Bytes(size.0.max(1)),
@@ -183,33 +275,71 @@ impl<'a> ScheduledRank<'a> {
         }))
     }
 
-    /// The next operation that can begin on a processor that is idle; receives keep
-    /// none busy.
+    /// The next operation that can begin on a processor that is idle; receives and what
+    /// only orders others keep none busy.
     fn take_ready(&mut self, idle: Idle) -> Option<(u32, Node)> {
         for (cpu, queue) in self.ready.iter_mut().enumerate() {
             let Some((_, node)) = queue.front() else {
                 continue;
             };
-            if receives(&node.operation) || idle.contains(ProcessorId(cpu as u8)) {
+            let needs_none = matches!(
+                node.task,
+                Task::Single(Scheduled::Receive { .. }) | Task::Nothing
+            );
+            if needs_none || idle.contains(ProcessorId(cpu as u8)) {
                 return queue.pop_front();
             }
         }
         None
     }
 
+    /// Begins the rank's part in a collective.
+    fn take_part(&mut self, number: u32, node: &Node, of: &Collective) -> Result<(), ProgramError> {
+        let part = Part::new(
+            of.communicator.clone(),
+            of.call.clone(),
+            self.rank,
+            of.which,
+        )?;
+        self.collectives.parts.insert(number, (part, node.cpu));
+        Ok(())
+    }
+
+    /// An operation under way has ended.
+    fn finish(&mut self, operation: u32) {
+        if let Some(begun) = self.under_way.remove(operation) {
+            self.released.extend(begun.on_finish);
+            self.finished += 1;
+        }
+    }
+
     fn next_step(&mut self, idle: Idle) -> Result<Step, ProgramError> {
-        loop {
+        let busy = loop {
+            let busy = match self.collectives.next(idle) {
+                Next::Step(step) => return Ok(step),
+                Next::Over(operation) => {
+                    self.finish(operation);
+                    continue;
+                }
+                Next::Nothing { busy } => busy,
+            };
             self.release().map_err(|error| self.failed(error))?;
             let Some((number, mut node)) = self.take_ready(idle) else {
-                break;
+                break busy;
             };
-            let operation = node.operation;
-            let processor = check_processor(&operation).map_err(|reason| self.failed(reason))?;
+            let processor = check_processor(node.cpu).map_err(|reason| self.failed(reason))?;
             self.released.extend(std::mem::take(&mut node.on_start));
-            match self
-                .action(&operation)
-                .map_err(|reason| self.failed(reason))?
-            {
+            let action = match &node.task {
+                Task::Single(action) => self.action(*action),
+                Task::Collective(collective) => {
+                    let collective = collective.clone();
+                    self.take_part(number, &node, &collective)?;
+                    self.under_way.insert(number, node);
+                    continue;
+                }
+                Task::Nothing => Ok(None),
+            };
+            match action.map_err(|reason| self.failed(reason))? {
                 Some(action) => {
                     self.under_way.insert(number, node);
                     return Ok(Step::Begin {
@@ -224,8 +354,8 @@ impl<'a> ScheduledRank<'a> {
                     self.finished += 1;
                 }
             }
-        }
-        if self.ready.iter().any(|queue| !queue.is_empty()) {
+        };
+        if busy || self.ready.iter().any(|queue| !queue.is_empty()) {
             return Ok(Step::Wait(Waiting::Processor));
         }
         if let Some(waiting) = self.under_way.waiting() {
@@ -248,9 +378,8 @@ impl RankProgram for ScheduledRank<'_> {
     }
 
     fn complete(&mut self, request: RequestId) {
-        if let Some(begun) = self.under_way.remove(request.0) {
-            self.released.extend(begun.on_finish);
-            self.finished += 1;
+        if !self.collectives.complete(request) {
+            self.finish(request.0);
         }
     }
 
@@ -263,6 +392,7 @@ impl RankProgram for ScheduledRank<'_> {
                 .map(|queue| queue.iter().map(|(number, _)| *number).collect())
                 .collect(),
             under_way: self.under_way.operations.keys().copied().collect(),
+            collectives: self.collectives.clone(),
             finished: self.finished,
         };
         postcard::to_stdvec(&saved).expect("memory to write to")
@@ -275,6 +405,7 @@ impl RankProgram for ScheduledRank<'_> {
         self.under_way = UnderWay::default();
         self.waiting = saved.waiting;
         self.released = saved.released;
+        self.collectives = saved.collectives;
         self.finished = saved.finished;
         for number in saved.ready.into_iter().flatten() {
             let node = self
