@@ -179,18 +179,18 @@ fn open(path: &Path, options: Options) -> Result<Scheduled, TraceError> {
     let mut messages: BTreeMap<(u32, u32, u32), i64> = BTreeMap::new();
     for (rank, file) in (0..).map(RankId).zip(files.traces()) {
         let content = files.content(file)?;
-        let mut builder = graph::Builder::new(rank, ranks);
-        let header = chakra::read(&content, &file.name, &mut |node| {
-            builder.add(&node, &mut facts, &mut groups)
-        })?;
         let fail = |reason: String| TraceError::new(&file.name, Position::Whole, reason);
-        if header.form == Form::PyTorch {
+        if Form::of_start(&content) == Some(Form::PyTorch) {
             return Err(fail(
                 "is PyTorch's trace of the host, without durations and kernels; what is replayed \
                  is the trace that chakra_trace_link and chakra_converter make of it"
                     .to_owned(),
             ));
         }
+        let mut builder = graph::Builder::new(rank, ranks);
+        chakra::read(&content, &file.name, &mut |node| {
+            builder.add(&node, &mut facts, &mut groups)
+        })?;
         for (message, count) in builder.messages() {
             *messages.entry(message).or_default() += count;
         }
