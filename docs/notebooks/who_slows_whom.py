@@ -7,7 +7,7 @@
 # %%
 import odonata
 
-scenario = odonata.Scenario.from_toml(odonata.first_scenario("dragonfly", nodes=20))
+scenario = odonata.Scenario.from_toml(odonata.first_scenario("dragonfly", nodes=36))
 motifs = {
     "left": {"kind": "halo3d", "message": "64 KiB", "iterations": 2},
     "middle": {"kind": "all-to-all", "message": "16 KiB", "iterations": 2},

@@ -2,7 +2,7 @@
 
 import odonata
 
-scenario = odonata.Scenario.from_toml(odonata.first_scenario("dragonfly", nodes=20))
+scenario = odonata.Scenario.from_toml(odonata.first_scenario("dragonfly", nodes=36))
 halo = {"kind": "halo3d", "message": "64 KiB", "iterations": 2}
 shuffle = {"kind": "all-to-all", "message": "16 KiB", "iterations": 2}
 motifs = {"left": halo, "middle": shuffle, "right": halo}
