@@ -58,7 +58,7 @@ impl<M: Model> Partition<'_, M> {
         let firsts = self.first_permitted(index, now, &mut next);
         let mut ready = Ready::default();
         let mut lanes = [0; TrafficClass::MOST];
-        // A class whose packet lacks room, and the packet's job.
+        // The lane on which a packet lacks room, and the packet's job.
         let mut lacks_room = None;
         for (class, first) in firsts.iter().enumerate() {
             let Some(first) = first else {
@@ -70,8 +70,8 @@ impl<M: Model> Partition<'_, M> {
                 continue;
             }
             match self.lane_of_class(port, class, first) {
-                None => lacks_room = lacks_room.or(Some((class as u8, first.job))),
-                Some(lane) => {
+                Err(lane) => lacks_room = lacks_room.or(Some((lane as u8, first.job))),
+                Ok(lane) => {
                     ready.classes |= 1 << class;
                     ready.bytes[class] = first.bytes;
                     lanes[class] = lane;
@@ -81,14 +81,10 @@ impl<M: Model> Partition<'_, M> {
         let rate = self.classes[usize::from(self.ports.all[port].class)].rate;
         let picked = self.shares().pick(port, &ready, &rate, now);
         let Some(class) = picked else {
-            if let (Some((class, job)), NEVER) = (lacks_room, self.ports.all[port].stalled_since) {
+            if let (Some((lane, job)), NEVER) = (lacks_room, self.ports.all[port].stalled_since) {
                 self.ports.all[port].stalled_since = now;
                 if M::Probe::ON {
-                    let (link, lane) = (
-                        self.link(port),
-                        self.shared.lanes.of_class(class).of(0).start,
-                    );
-                    self.probe.wait(link, lane, job, now);
+                    self.probe.wait(self.link(port), lane, job, now);
                 }
             }
             let idle = !self.interfaces.all[index].open_active;
@@ -169,8 +165,9 @@ impl<M: Model> Partition<'_, M> {
     }
 
     /// The lane on which the next packet of a message leaves its node: of those of its class the
-    /// next in turn that has room, or that of the message if packets keep their order.
-    fn lane_of_class(&mut self, port: usize, class: usize, first: &First) -> Option<usize> {
+    /// next in turn that has room, or that of the message if packets keep their order. The error is
+    /// a lane that it waits for.
+    fn lane_of_class(&mut self, port: usize, class: usize, first: &First) -> Result<usize, usize> {
         let lanes = self.shared.lanes;
         let count = match lanes.are_several() {
             true => usize::from(lanes.count()),
@@ -182,13 +179,15 @@ impl<M: Model> Partition<'_, M> {
         let channels = port << self.ports.grid.shift;
         let roomy = |lane: &usize| self.ports.channels[channels + lane].credits >= room;
         if self.shared.config.decisions == Decisions::PerMessage {
-            return Some(base + first.message as usize % count).filter(roomy);
+            let lane = base + first.message as usize % count;
+            return Some(lane).filter(roomy).ok_or(lane);
         }
         // Before the first packet none of the class.
         let served = served.saturating_sub(base);
         (1..=count)
             .map(|next| base + (served + next) % count)
             .find(roomy)
+            .ok_or(base)
     }
 
     fn shares(&mut self) -> &mut Shares {
