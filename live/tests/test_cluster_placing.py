@@ -331,6 +331,24 @@ def test_nodes_that_fail_before_the_job_began(slurm: FakeSlurm) -> None:
     assert run.state("1") in ("left", "released")
 
 
+def test_the_journal_tells_of_nodes_that_could_not_be_given(slurm: FakeSlurm) -> None:
+    """Nodes that do not answer, and nodes that somebody unknown has, whenever somebody waits."""
+    run = Run(slurm)
+    slurm.job("1", 16)
+    slurm.states |= {"n3": "idle*", "n5": "allocated"}
+    run.cycle()
+    slurm.states |= {"n3": "idle"}
+    run.cycle()
+    run.cycle()
+    seen = [(kind, name) for _, kind, name, _, _ in run.journal.events()]
+    assert seen == [
+        ("came", "1"),
+        ("withheld", "n3"),
+        ("withheld", "n5"),
+        ("given back", "n3"),
+    ]
+
+
 def test_what_slurm_refuses_waits_on(slurm: FakeSlurm) -> None:
     run = Run(slurm)
     slurm.job("1", 2)

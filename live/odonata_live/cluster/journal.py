@@ -182,7 +182,14 @@ class Journal(StoreFile):
         return Decision(number, job, time_ms, (), (), 0, False, LEFT, time_ms, None, note)
 
     def event(self, kind: str, time_ms: int, rows: Iterable[tuple[str, int, int]]) -> None:
-        """Writes down what was seen of jobs: that they came, ended (job, nodes, estimate)."""
+        """Writes down what was seen.
+
+        Args:
+            kind: `came` and `ended` of jobs; `withheld` and `given back` of nodes that did not
+                work or were others'.
+            time_ms: When, Unix milliseconds.
+            rows: Job, count of its nodes, estimate (ms); or the node's name, 0, 0.
+        """
         with self.transaction():
             self._db.executemany(
                 "INSERT INTO events (time_ms, kind, job, count, estimate_ms) "
@@ -225,7 +232,7 @@ class Journal(StoreFile):
         return [Wait(*row) for row in self._db.execute("SELECT * FROM waits ORDER BY since_ms")]
 
     def events(self) -> list[tuple[int, str, str, int, int]]:
-        """What was seen: time, kind, job, nodes, estimate; in order."""
+        """What was seen: time, kind, and a row as `event` takes it; in order."""
         return list(
             self._db.execute(
                 "SELECT time_ms, kind, job, count, estimate_ms FROM events ORDER BY id"

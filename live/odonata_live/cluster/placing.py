@@ -175,6 +175,8 @@ class Placer:
         self._unread: frozenset[str] = frozenset()
         self._named: set[str] = set()
         self._lingering: dict[str, int] = {}
+        #: Nodes that no decision has and that could not be given all the same.
+        self._withheld: frozenset[str] = frozenset()
         #: Who waited as of the last time that it was written down, and when that was.
         self._waits: list[tuple[str, int | None, str]] = []
         self._waits_kept = -float("inf")
@@ -184,7 +186,7 @@ class Placer:
         for _, kind, job, count, estimate in self.journal.events():
             if kind == "came":
                 self._seen[_whole(job)] = (job, count, estimate)
-            else:
+            elif kind == "ended":
                 self._seen.pop(_whole(job), None)
         made = self.journal.decisions()
         self._is_new, self._since_ms = not made, int(1000 * self.clock())
@@ -309,6 +311,18 @@ class Placer:
         here = {_whole(id_) for id_ in (*ids, *self._open, *self._unread)}
         if gone := set(self._seen) - here:
             self.journal.event("ended", now_ms, [self._seen.pop(id_) for id_ in sorted(gone)])
+
+    def _note_withheld(self, names: frozenset[str], now_ms: int) -> None:
+        """Keeps since when nodes did not work or were others', and until when."""
+        if self.journal is None or self.shadow:
+            return
+        for kind, changed in (
+            ("withheld", names - self._withheld),
+            ("given back", self._withheld - names),
+        ):
+            if changed:
+                self.journal.event(kind, now_ms, [(name, 0, 0) for name in sorted(changed)])
+        self._withheld = names
 
     # --- What became of earlier decisions -----------------------------------------------
 
@@ -589,14 +603,18 @@ class Placer:
             job.waits and not job.held and not job.waits_for_us and job.key not in self._open
             for job in jobs.values()
         )
-        out = []
+        out, unknown = [], []
         for name, number in numbers.items():
             node = machine.nodes.get(name)
             if node is None or not node.works:
                 out.append(number)
             elif number not in held and (not node.is_idle or (node.is_planned and foreign)):
                 # Somebody we do not know of has it; it counts among the group's nodes.
-                holders.append((now_ms + 1000, [number]))
+                unknown.append(number)
+        holders += [(now_ms + 1000, [number]) for number in unknown]
+        self._note_withheld(
+            frozenset(self.wiring.names[number] for number in (*out, *unknown)), now_ms
+        )
         withheld = [
             (1000 * one.start_s, 1000 * one.end_s, [numbers[n] for n in one.nodes if n in numbers])
             for one in machine.reservations

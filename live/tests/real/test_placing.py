@@ -10,7 +10,7 @@ import pytest
 import placed_slurm
 from emulated_slurm import EmulatedSlurm
 from odonata.batch import JobLog, schedule
-from odonata_live.cluster.journal import RELEASED, Journal
+from odonata_live.cluster.journal import RELEASED, WITHDRAWN, Journal
 from odonata_live.cluster.queue import hosts
 from placed_slurm import Daemon, DayJob, finished, submit_day, wait_until_done
 
@@ -24,7 +24,9 @@ def test_a_day_is_placed_as_the_simulator_places_it(
     """64 nodes in 8 groups, GRAP, EASY. The simulator gets the events that the daemon saw.
 
     Its clock is the daemon's, in milliseconds: jobs come when they were seen first and run from
-    their decision until they were seen gone.
+    their decision until they were seen gone. It knows of no node that stops answering for a while
+    and of no decision that Slurm did not carry out, as happens on a busy machine: such a day is
+    begun anew.
     """
     if source == "theta" and not placed_slurm.THETA.exists():
         pytest.skip("needs theta-jobs of the shared data; the synthetic day stands in for it")
@@ -32,6 +34,15 @@ def test_a_day_is_placed_as_the_simulator_places_it(
         pytest.skip("the day of theta-jobs is there")
     make = placed_slurm.theta_day if source == "theta" else placed_slurm.synthetic_day
     day = make(200, GROUPS * SIZE, 25.0, 4.0)
+    for _ in range(3):
+        disturbances = place_a_day(slurm, day)
+        if not disturbances:
+            return
+    pytest.fail(f"no day of three without what the simulator is not told: {disturbances}")
+
+
+def place_a_day(slurm: Callable[..., EmulatedSlurm], day: list[DayJob]) -> list[object]:
+    """Has a day placed and compares it; what made it another day than the simulator's, if any."""
     cluster = slurm(
         GROUPS * SIZE,
         cores=1,
@@ -47,7 +58,8 @@ def test_a_day_is_placed_as_the_simulator_places_it(
     daemon.wait_for_a_cycle()
     daemon.end()
     journal = Journal(daemon.journal)
-    decisions = {int(one.job): one for one in journal.decisions()}
+    made = journal.decisions()
+    decisions = {int(one.job): one for one in made}
     events = journal.events()
     journal.close()
 
@@ -61,7 +73,12 @@ def test_a_day_is_placed_as_the_simulator_places_it(
     for job in ids:
         assert set(hosts(ended[job][0]["NodeList"], "finished")) == set(decisions[job].nodes)
     check_groups(day, ids, decisions, ended)
-    check_against_simulator(ids, decisions, events)
+    disturbances: list[object] = [one for one in made if one.state == WITHDRAWN]
+    disturbances += [event for event in events if event[1] == "withheld"]
+    if not disturbances:
+        check_against_simulator(ids, decisions, events)
+    cluster.close()
+    return disturbances
 
 
 def group(node: str) -> int:
@@ -128,4 +145,8 @@ def check_against_simulator(ids: list[int], decisions: dict, events: list) -> No
             wrong.append((job, one.time_ms - first, row.start_s, counts, theirs, lowest, one.nodes))
         for node in one.nodes:
             free[node] = gone[job]
-    assert not wrong, f"{len(wrong)} of {len(ids)}: {wrong[:3]}"
+    if wrong:
+        begin = min(first + one[1] for one in wrong)
+        near = [event for event in events if abs(event[0] - begin) < 4000]
+        made = [one for one in decisions.values() if abs(one.time_ms - begin) < 4000]
+        pytest.fail(f"{len(wrong)} of {len(ids)}: {wrong[:3]}, beside {near} and {made}")
