@@ -388,8 +388,42 @@ def circuits_of_groups(
         SpecError: If there are none.
     """
 
-def routes(spec_json: str, pairs: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+def worth_a_change(
+    groups: int,
+    sent: list[float],
+    before: list[int],
+    during: list[int],
+    after: list[int],
+    margin: float,
+    change: float,
+) -> tuple[bool, float, float]:
+    """Whether other circuits between groups, or pods, are worth the change for what these send.
+
+    Args:
+        groups: How many.
+        sent: Bytes, row by row, by sender. Shape: groups · groups.
+        before: Circuits that are set, in the same shape.
+        during: Those of them that stay.
+        after: Those that are to be set.
+        margin: What these must bring more, as a share.
+        change: Share of the time that counts which the change takes.
+
+    Returns:
+        That, and what circuits bring before and after it.
+
+    Raises:
+        ValueError: If an amount is none, or they are not as many as pairs of groups.
+    """
+
+def routes(
+    spec_json: str, pairs: list[tuple[int, int]], silent: list[tuple[int, int]] = ...
+) -> list[list[tuple[int, int]]]:
     """Ways between pairs of nodes through an idle network.
+
+    Args:
+        spec_json: The scenario.
+        pairs: Numbers of sender and receiver.
+        silent: Ingress ports of a fat tree's optical switches that lead nowhere: switch, port.
 
     Returns:
         Routers, and the port that a packet leaves each by. Shape: pairs × hops.

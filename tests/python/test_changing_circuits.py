@@ -118,6 +118,27 @@ def test_circuits_follow_what_is_sent() -> None:
     assert found.table("communication").num_rows == 0
 
 
+def test_circuits_stay_where_others_are_not_worth_the_change() -> None:
+    """All uplinks to the one pod that is sent to bring 1 + 1/2 + 1/3 + 1/4 times what goes there,
+    and unsteered ones nothing of it: any margin is passed, once. Of a horizon as short as the
+    change itself nothing is left."""
+    optical = {
+        "switch_ports": 4,
+        "circuits": "traffic",
+        "period": "10 us",
+        "reconfiguration": "1 us",
+        "hysteresis": "90 %",
+    }
+    scenario = shifts(optical, "0 s")
+    first, *others = odonata.run(scenario).meta["reconfigurations"]
+    free = odonata.run(scenario.with_set(["network.optical.hysteresis=0 %"]))
+    assert first == free.meta["reconfigurations"][0]
+    # Once a job is done half of the circuits carry nothing; others would carry no more.
+    assert not others
+    patient = scenario.with_set(["network.optical.horizon=1 us"])
+    assert odonata.run(patient).meta["reconfigurations"] == []
+
+
 @pytest.mark.parametrize("circuits", ["running-jobs", "traffic"])
 def test_threads_and_breaks_change_nothing(circuits: str, tmp_path: Path) -> None:
     """Every checkpoint is taken up: before, while, and after circuits drain and change."""
@@ -193,6 +214,8 @@ def test_wrong_matrices_are_refused(text: str, words: str, tmp_path: Path) -> No
         ("network.optical.circuits=traffic", "period"),
         ("network.optical={circuits='jobs', period='1 us'}", "only with circuits that change"),
         ("network.optical={reconfiguration='1 us'}", "only with circuits that change"),
+        ("network.optical.hysteresis=5 %", 'only with circuits = "traffic"'),
+        ("network.optical.horizon=1 ms", 'only with circuits = "traffic"'),
         ("network.optical.matrix_file=pods.txt", 'circuits = "matrix"'),
         ("network.optical={circuits='matrix'}", "matrix_file"),
         ("network.routing={algorithm='up-down', per='message'}", "packet where circuits change"),

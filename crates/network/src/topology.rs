@@ -57,7 +57,7 @@ pub use failures::{
     Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment, Losses,
     Part,
 };
-pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts};
+pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts, without_circuits};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
 pub use hyperx::HyperXSpec;
 pub use infiniband::{Subnet, SubnetError, read_ibnetdiscover};

@@ -2,7 +2,7 @@
 //! are plugged into, which circuits a job's groups get, and which way a packet goes.
 
 use odonata_network::routing::{PacketRoute, RouterView, RoutingTask};
-use odonata_network::topology::{Circuits, SwitchPort};
+use odonata_network::topology::{Circuits, SwitchPort, without_circuits};
 use odonata_network::{Peer, Routing, Topology};
 use odonata_steering::{Demand, Strategy, circuits_for};
 use odonata_units::random::{Purpose, StreamKey};
@@ -145,13 +145,15 @@ pub fn circuits_of_groups(
 /// The ways of packets from node to node through an idle network: the routers, each with the
 /// port that the packet leaves by, counted from its first. What the algorithm draws at random it
 /// draws from a stream of the pair's own, so that a way depends on the scenario, its seed and the
-/// pair alone.
+/// pair alone. Ingress ports of optical switches that are `silent`, as while their circuits change,
+/// lead nowhere, on networks whose circuits lead one way; on others a list leaves circuits out.
 ///
 /// # Errors
-/// If the network or its routing cannot be built, there is no such node, or no way.
+/// If the network or its routing cannot be built, there is no such node or port, or no way.
 pub fn routes(
     scenario: &Scenario,
     pairs: &[(NodeId, NodeId)],
+    silent: &[(usize, usize)],
 ) -> Result<Vec<Vec<(RouterId, u16)>>, SpecError> {
     struct Ways<'a> {
         topology: &'a Topology,
@@ -165,7 +167,11 @@ pub fn routes(
             self.pairs.iter().map(way).collect()
         }
     }
-    let topology = build_topology(scenario)?;
+    let mut topology = build_topology(scenario)?;
+    if !silent.is_empty() {
+        topology = without_circuits(topology, &silent_ports(scenario, silent)?)
+            .map_err(|error| SpecError::new("silent", error.to_string()))?;
+    }
     let nodes = topology.nodes();
     let unknown = (pairs.iter().flat_map(|&(from, to)| [from, to])).find(|n| n.index() >= nodes);
     if let Some(node) = unknown {
@@ -178,6 +184,27 @@ pub fn routes(
         pairs,
         key: StreamKey::new(scenario.seed, Purpose::Routing),
     })
+}
+
+/// Ports of leaves behind ingress ports, each a switch and a port.
+fn silent_ports(scenario: &Scenario, silent: &[(usize, usize)]) -> Result<Vec<PortId>, SpecError> {
+    let layer = match &scenario.network.topology {
+        Family::FatTree(tree) => optical_layer(tree, scenario)?,
+        _ => None,
+    };
+    let Some((layer, _)) = layer else {
+        return Err(SpecError::value(
+            "silent",
+            "ports",
+            "only uplinks of a fat tree",
+        ));
+    };
+    let port = |&(switch, port): &(usize, usize)| {
+        let found = layer.switches.get(switch).and_then(|s| s.ingress.get(port));
+        let unknown = || SpecError::new("silent", format!("switch {switch} has no port {port}"));
+        found.map(|&(port, _)| port).ok_or_else(unknown)
+    };
+    silent.iter().map(port).collect()
 }
 
 fn way<R: Routing>(
@@ -353,8 +380,8 @@ mod tests {
                 .flat_map(|from| (0..nodes).map(move |to| (NodeId(from), NodeId(to))))
                 .filter(|(from, to)| from != to)
                 .collect();
-            let ways = routes(&scenario, &pairs).unwrap();
-            assert_eq!(ways, routes(&scenario, &pairs).unwrap());
+            let ways = routes(&scenario, &pairs, &[]).unwrap();
+            assert_eq!(ways, routes(&scenario, &pairs, &[]).unwrap());
             for (&(from, to), way) in pairs.iter().zip(&ways) {
                 assert_eq!(way[0].0, topology.router_of_node(from));
                 for (index, &(router, port)) in way.iter().enumerate() {
@@ -372,9 +399,30 @@ mod tests {
     }
 
     #[test]
+    fn ways_leave_out_uplinks_whose_circuits_change() {
+        let scenario = tree();
+        let plant = optical_plant(&scenario).unwrap().unwrap();
+        let leaf = plant.ingress[0][0].1;
+        let uplinks: Vec<_> = (0..)
+            .zip(&plant.ingress)
+            .flat_map(|(switch, ports)| (0..).zip(ports).map(move |(n, of)| ((switch, n), of)))
+            .filter(|(_, of)| of.1 == leaf)
+            .collect();
+        // From the leaf's first node to the last one of the machine.
+        let pairs = [(NodeId(0), NodeId(31))];
+        for &(silent, &(_, _, port)) in &uplinks {
+            let ways = routes(&scenario, &pairs, &[silent]).unwrap();
+            assert_ne!(ways[0][0], (leaf, port));
+        }
+        let all: Vec<_> = uplinks.iter().map(|&(silent, _)| silent).collect();
+        assert!(routes(&scenario, &pairs, &all).is_err());
+        assert!(routes(&scenario, &pairs, &[(0, 99)]).is_err());
+    }
+
+    #[test]
     fn what_cannot_be_is_told() {
         let scenario = tree();
-        let error = routes(&scenario, &[(NodeId(0), NodeId(32))]).unwrap_err();
+        let error = routes(&scenario, &[(NodeId(0), NodeId(32))], &[]).unwrap_err();
         assert!(
             error
                 .to_string()

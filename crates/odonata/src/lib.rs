@@ -82,7 +82,8 @@ pub use odonata_network::verify::{Options as VerifyOptions, Sample, Verdict, Ver
 pub use odonata_run::{Observer, Outcome, PausedRun, Progress, SimError, Wish};
 pub use odonata_scheduler::log::hostlist::{MAX_HOSTS, expand as expand_hostlist};
 pub use odonata_steering::{
-    PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks, steer_uplinks_by,
+    Hysteresis, PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, circuits_value,
+    steer_uplinks, steer_uplinks_by,
 };
 pub use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 pub use plug_in::{PlugIns, PluggedScenario};

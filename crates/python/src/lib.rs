@@ -528,18 +528,42 @@ mod _engine {
         })
     }
 
-    /// The ways of packets between pairs of nodes through an idle network: routers and the
-    /// ports that a packet leaves them by.
+    /// Whether circuits that fit what groups (pods) send better are worth the change, and what those
+    /// before and after it bring. `sent` and numbers of circuits are row by row, by sender.
     #[pyfunction]
+    fn worth_a_change(
+        groups: usize,
+        sent: Vec<f64>,
+        before: Vec<u32>,
+        during: Vec<u32>,
+        after: Vec<u32>,
+        margin: f64,
+        change: f64,
+    ) -> PyResult<(bool, f64, f64)> {
+        let traffic = odonata::PodTraffic::new(groups, sent)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let value = |links: &[u32]| odonata::circuits_value(&traffic, links);
+        let (before, during, after) = (value(&before), value(&during), value(&after));
+        let rule = odonata::Hysteresis { margin, change };
+        Ok((rule.is_worth(before, during, after), before, after))
+    }
+
+    /// The ways of packets between pairs of nodes through an idle network: routers and the
+    /// ports that a packet leaves them by. Uplinks of a fat tree at `silent` ingress ports, each a
+    /// switch and a port, lead nowhere.
+    #[pyfunction]
+    #[pyo3(signature = (spec_json, pairs, silent=vec![]))]
     fn routes(
         py: Python<'_>,
         spec_json: String,
         pairs: Vec<(u32, u32)>,
+        silent: Vec<(usize, usize)>,
     ) -> PyResult<Vec<Vec<(u32, u16)>>> {
         let node = odonata::NodeId;
         let pairs: Vec<_> = pairs.into_iter().map(|(a, b)| (node(a), node(b))).collect();
         let ways = computing_apart(py, move || {
-            Ok(control::routes(&Scenario::from_json(&spec_json)?, &pairs)?)
+            let scenario = Scenario::from_json(&spec_json)?;
+            Ok(control::routes(&scenario, &pairs, &silent)?)
         })?;
         let way = |way: Vec<(_, u16)>| {
             way.into_iter()

@@ -11,7 +11,8 @@
 //! - the job's groups are connected by circuits of their own (principle 2:
 //!   connectivity and performance should be guaranteed for each job).
 //!
-//! In fat trees, [`steer_uplinks`] decides where the uplinks of top-of-rack switches lead.
+//! In fat trees, [`steer_uplinks`] decides where the uplinks of top-of-rack switches lead. Whether
+//! that is worth a change, for traffic that is observed, [`Hysteresis`] says.
 //!
 //! Which groups a job owns is decided elsewhere (`odonata_placement::grap`).
 
@@ -20,6 +21,7 @@ mod change;
 mod demand;
 mod error;
 mod factors;
+mod hysteresis;
 mod matching;
 mod min_cost;
 mod min_max;
@@ -36,6 +38,7 @@ mod uplinks;
 pub use change::{Change, SwitchTiming};
 pub use demand::Demand;
 pub use error::SteeringError;
+pub use hysteresis::{Hysteresis, circuits_value};
 pub use principles::{Violation, check_connected, check_untouched};
 pub use state::Steering;
 pub use strategy::{Strategy, circuits_for};

@@ -124,6 +124,16 @@ def span(context: click.Context, parameter: click.Parameter, value: str | None) 
     return seconds
 
 
+def share(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """A share such as `"5 %"`, as a part of 1."""
+    from odonata.units import Share, UnitError
+
+    try:
+        return float(Share(value)) / 1e6
+    except UnitError as error:
+        raise click.BadParameter(str(error)) from None
+
+
 def size(context: click.Context, parameter: click.Parameter, value: str) -> int:
     """A number of bytes, such as `"1 GiB"`."""
     from odonata.units import Size, UnitError

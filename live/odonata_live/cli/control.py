@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,9 +22,11 @@ from odonata.cli.shared import (
 from odonata.errors import ControlError, DeviceError
 from odonata.numbers import finite
 from odonata.terminal import say, terminal
+from odonata_live.cli.cluster_options import share, span
 
 if TYPE_CHECKING:
     from odonata_live.control import Controller, Outcome, Plant
+    from odonata_live.control.following import Round
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -273,6 +277,129 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
         for one, other, port in of:
             sender = f"{one} " if one else ""
             say(f"{router} {sender}{other} {port}")
+
+
+@control.command()
+@_plant_argument
+@click.option(
+    "--job", type=Whole(1), required=True, metavar="JOBID", help="The job whose circuits follow."
+)
+@hosts_option("The job's nodes", old="--nodes", required=True)
+@click.option(
+    "--every",
+    callback=span,
+    default="10 s",
+    show_default=True,
+    metavar="TIME",
+    help="How often the routers' counters are read.",
+)
+@click.option(
+    "--rounds",
+    type=Whole(1),
+    metavar="COUNT",
+    help="End after so many looks at the counters.  [default: go on until SIGTERM]",
+)
+@click.option(
+    "--hysteresis",
+    callback=share,
+    default="5 %",
+    show_default=True,
+    metavar="SHARE",
+    help="How much more new circuits must bring for what was sent than those that are set.",
+)
+@click.option(
+    "--horizon",
+    callback=span,
+    default="10 min",
+    show_default=True,
+    metavar="TIME",
+    help="Within which time they must bring that, counting the time that the last change took.",
+)
+@click.option(
+    "--drain",
+    type=Number(0.0, 60.0),
+    default=0.1,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long packets under way get to leave circuits before these are taken down.",
+)
+@click.option(
+    "--lossy",
+    is_flag=True,
+    help="Change also where some nodes have no other way meanwhile: their packets are lost.",
+)
+@_wait
+@json_option
+@debug_option
+def follow(
+    plant: Path,
+    job: int,
+    hosts: str,
+    every: int,
+    rounds: int | None,
+    hysteresis: float,
+    horizon: int,
+    drain: float,
+    lossy: bool,
+    wait: float,
+    as_json: bool,
+) -> None:
+    """Let a job's circuits follow what its nodes are seen to send.
+
+    The routers of PLANT (its [[router]] tables) forward by entries that this command sets, and
+    count the bytes of every pair of nodes. Packets leave circuits before these are taken down.
+    """
+    import time
+
+    from odonata.machines.hosts import read_hosts
+    from odonata_live.cluster.stopping import stopping
+    from odonata_live.control.following import Follower, Rule
+
+    rule = Rule(hysteresis, float(horizon), drain, lossy)
+    complain = terminal(stderr=True).print
+    follower = Follower(
+        _plant(plant), job, read_hosts(hosts), rule, wait_s=wait, say=lambda s: complain(escape(s))
+    )
+    number, led = 0, True
+    with stopping():
+        # What is wrong from the beginning is for people to mend.
+        follower.begin()
+        while rounds is None or number < rounds:
+            begin = time.monotonic()
+            try:
+                if not led:
+                    # A router that was restarted has lost its entries.
+                    follower.begin()
+                    led = True
+                found = follower.round()
+            except (ControlError, DeviceError) as error:
+                # A switch that does not answer now may do so at the next look.
+                complain(escape(f"look {number}: {error}"))
+                follower.close()
+                led = False
+            else:
+                if as_json:
+                    print_json({"look": number, **asdict(found)})
+                else:
+                    say(_told(number, found))
+                # Whoever reads a pipe waits for this look, not for the last.
+                sys.stdout.flush()
+            number += 1
+            if rounds is None or number < rounds:
+                time.sleep(max(0.0, begin + every - time.monotonic()))
+    follower.close()
+
+
+def _told(number: int, found: Round) -> str:
+    """A line for one look at the counters."""
+    from odonata.units import Size
+
+    said = f"look {number}: {Size(found.sent)} sent, {found.why}"
+    if found.gain:
+        said += f", which bring {100 * found.gain:.0f} % more"
+    if found.why == "changed":
+        said += f": {found.made} connections made, {found.broken} broken in {found.seconds:.2f} s"
+    return said
 
 
 def _plant(file: Path) -> Plant:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,10 @@ from odonata.output import write_file
 from odonata.scenario import Scenario
 from odonata_live.control.circuits import Connections
 
+#: A port that is owned: number of switch, side, port.
+Owned = tuple[int, str, int]
 #: Circuits by number of switch, each an ingress and an egress port, and the ports that are owned.
-Chosen = tuple[dict[int, set[tuple[int, int]]], set[tuple[int, str, int]]]
+Chosen = tuple[dict[int, set[tuple[int, int]]], set[Owned]]
 #: Group, router and port of the router behind a port of a switch.
 Hop3 = tuple[int, int, int]
 Answer = TypeVar("Answer")
@@ -112,6 +114,19 @@ class Network:
     def _group_of_router(self) -> dict[int, int]:
         """Group, or pod, of routers that optical switches reach."""
         return {router: group for ports in self._plant[1] for group, router, _ in ports}
+
+    @property
+    def routers(self) -> int:
+        """Number of its routers."""
+        return len(_engine.topology(self.scenario.normalised_json())["group_of_router"])
+
+    def router_of(self, node: str) -> int:
+        """Number of the router of a node."""
+        return self._router_of_node[self._number_of_node[node]]
+
+    @cached_property
+    def _groups(self) -> int:
+        return 1 + max(self._group_of_router.values())
 
     @cached_property
     def _number_of_node(self) -> dict[str, int]:
@@ -219,6 +234,70 @@ class Network:
         }
         return made, owned
 
+    def _amounts(
+        self, numbers: Sequence[int], traffic: Sequence[tuple[int, int, float]]
+    ) -> list[list[float]]:
+        """What a job's nodes send from group to group, or from pod to pod, by its own uplinks."""
+        router_of, group = self._router_of_node, self._group_of_router
+        own = self._own_leaves(numbers) if self.one_way else None
+        amounts = [[0.0] * self._groups for _ in range(self._groups)]
+        for one, other, amount in traffic:
+            here, there = router_of[one], router_of[other]
+            if (here != there and here in own) if own is not None else group[here] != group[there]:
+                amounts[group[here]][group[there]] += amount
+        return amounts
+
+    def _links(self, settings: Sequence[Connections], owned: Collection[Owned]) -> list[int]:
+        """Circuits from group to group among the ports that a job owns. Shape: groups × groups."""
+        links = [0] * self._groups**2
+        for number, connections in enumerate(settings):
+            for connection in connections:
+                ingress, egress = connection.ends
+                if (number, "ingress", ingress) in owned:
+                    one = self._plant[1][number][ingress][0]
+                    links[one * self._groups + self._plant[2][number][egress][0]] += 1
+        return links
+
+    def worth(
+        self,
+        nodes: Sequence[str],
+        sent: Sequence[tuple[str, str, float]],
+        settings: tuple[Sequence[Connections], Sequence[Connections]],
+        owned: Collection[Owned],
+        margin: float,
+        change: float,
+    ) -> tuple[bool, float]:
+        """Whether a job's new circuits are worth the change, as the simulator decides it.
+
+        Args:
+            nodes: The job's.
+            sent: What they send to each other: from, to, bytes.
+            settings: What switches hold, and what they are to hold, in their order.
+            owned: Ports of the job.
+            margin: What they must bring more, as a share.
+            change: Share of the time that counts which the change takes.
+
+        Returns:
+            That, and what the new ones bring more, as a share; 1 where the old ones bring nothing.
+        """
+        numbers = self.numbers(nodes)
+        amounts = self._amounts(numbers, self._traffic(numbers, sent) or [])
+        before, after = settings
+        stay = [
+            frozenset(c for c in one if c.ends in {new.ends for new in other})
+            for one, other in zip(before, after, strict=True)
+        ]
+        is_worth, was, is_ = _engine.worth_a_change(
+            self._groups,
+            [amount for row in amounts for amount in row],
+            self._links(before, owned),
+            self._links(stay, owned),
+            self._links(after, owned),
+            margin,
+            change,
+        )
+        return is_worth, is_ / was - 1 if was else float(is_ > was)
+
     def _steered(
         self,
         numbers: Sequence[int],
@@ -226,16 +305,10 @@ class Network:
         before: Sequence[Connections],
     ) -> Chosen:
         """Algorithm 1 among the uplinks of the job's own leaves, and where they lead now."""
-        leaf_of = self._router_of_node
         own = self._own_leaves(numbers)
-        pods = 1 + max(self._group_of_router.values())
-        amounts = [[0.0] * pods for _ in range(pods)]
         if traffic is None:
             traffic = [(one, other, 1.0) for one in numbers for other in numbers if one != other]
-        for one, other, amount in traffic:
-            if leaf_of[one] != leaf_of[other] and leaf_of[one] in own:
-                pod = self._group_of_router
-                amounts[pod[leaf_of[one]]][pod[leaf_of[other]]] += amount
+        amounts = self._amounts(numbers, traffic)
         switches, sides = [], []
         for number, (ingress, egress) in enumerate(
             zip(self._plant[1], self._plant[2], strict=True)
@@ -273,7 +346,10 @@ class Network:
     # --- Ways -----------------------------------------------------------------------
 
     def ways(
-        self, settings: Sequence[Connections], pairs: Sequence[tuple[str, str]]
+        self,
+        settings: Sequence[Connections],
+        pairs: Sequence[tuple[str, str]],
+        going: Sequence[Connections] = (),
     ) -> list[list[Hop]]:
         """The ways of packets between pairs of nodes, as the simulator routes them.
 
@@ -284,6 +360,7 @@ class Network:
         Args:
             settings: What switches hold, in their order.
             pairs: Names of sender and receiver.
+            going: Connections of the switches that no way may use, as they are to be broken.
 
         Returns:
             Routers and the port that packets leave each by, the last towards the node.
@@ -293,6 +370,11 @@ class Network:
             ControlError: If a node is not of this network.
         """
         numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
+        silent = []
+        if self.one_way:
+            silent = [(n, c.ingress) for n, of in enumerate(going) for c in sorted(of)]
+        elif going:
+            settings = [held - gone for held, gone in zip(settings, going, strict=True)]
         with tempfile.TemporaryDirectory(prefix="odonata-circuits-") as directory:
             file = Path(directory) / "circuits"
             write_file(file, self._listed(settings))
@@ -302,7 +384,7 @@ class Network:
             _set_circuits(table, "file")
             table["circuits_file"] = str(file)
             spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
-            return _asked(lambda: _engine.routes(spec, numbers))
+            return _asked(lambda: _engine.routes(spec, numbers, silent))
 
     def _listed(self, settings: Sequence[Connections]) -> str:
         """The circuits as the scenario's `circuits_file` has them."""

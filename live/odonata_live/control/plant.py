@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from odonata import bounded
 from odonata.errors import ControlError
 from odonata.scenario.toml_source import parse_toml, read_text
 from odonata_live.control.circuits import Connection, Connections, Settings
@@ -39,6 +41,38 @@ class Switch:
 
 
 @dataclass(frozen=True)
+class Router:
+    """A router of the network, which forwards by entries of OpenFlow.
+
+    Attributes:
+        name: Its name.
+        driver: Name of its driver, of kind `openflow`.
+        ports: Its own numbers of its ports, in the order of the network's; `None`: from 1 on.
+        device: What the driver has to know of it.
+    """
+
+    name: str
+    driver: str
+    ports: tuple[int, ...] | None
+    device: Mapping[str, Any] = field(default_factory=dict)
+
+    def port(self, number: int) -> int:
+        """Its own number of a port.
+
+        Raises:
+            ControlError: If it has none.
+        """
+        if self.ports is None:
+            return number + 1
+        if number >= len(self.ports):
+            raise ControlError(
+                f"router {self.name}: names: found {len(self.ports)} ports; its port {number} is "
+                "used: name all"
+            )
+        return self.ports[number]
+
+
+@dataclass(frozen=True)
 class Plant:
     """All switches that are controlled together.
 
@@ -48,6 +82,8 @@ class Plant:
         switches: By name. Where there is a network, in the order of its switches.
         drivers: The tables of drivers, by name.
         network: What the switches are plugged into, if that is written.
+        routers: The network's routers, in its order; none where nobody reads or sets their entries.
+        addresses: IPv4 address of every node; none without routers.
     """
 
     file: Path
@@ -55,6 +91,8 @@ class Plant:
     switches: Mapping[str, Switch]
     drivers: Mapping[str, Mapping[str, Any]]
     network: Network | None = None
+    routers: tuple[Router, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_file(cls, file: Path) -> Plant:
@@ -179,7 +217,15 @@ class _Reader:
         self.table = table
 
     def plant(self) -> Plant:
-        known = {"store": str, "scenario": str, "nodes": str, "driver": dict, "switch": list}
+        known = {
+            "store": str,
+            "scenario": str,
+            "nodes": str,
+            "driver": dict,
+            "switch": list,
+            "router": list,
+            "addresses": str,
+        }
         for key, value in self.table.items():
             if key not in known:
                 raise self._error(key, "no such key", ", ".join(known))
@@ -204,7 +250,73 @@ class _Reader:
                 raise self._error("nodes", "found nothing", "names of the network's nodes: n[0-31]")
             network = Network.from_file(directory / self.table["scenario"], self.table["nodes"])
         switches = self._switches(drivers, network)
-        return Plant(self.file, directory / self.table["store"], switches, drivers, network)
+        routers = self._routers(drivers, network)
+        addresses = self._addresses(directory, network) if routers else {}
+        if "addresses" in self.table and not routers:
+            raise self._error("addresses", "found a file", "only with [[router]]")
+        store = directory / self.table["store"]
+        return Plant(self.file, store, switches, drivers, network, routers, addresses)
+
+    def _routers(self, drivers: Mapping[str, Any], network: Network | None) -> tuple[Router, ...]:
+        rows = self.table.get("router", [])
+        if not rows:
+            return ()
+        if network is None:
+            raise self._error("router", "found no scenario", "with `scenario`, whose they are")
+        if len(rows) != network.routers:
+            raise self._error(
+                "router", f"found {len(rows)} routers", f"the {network.routers} of the network"
+            )
+        routers: dict[str, Router] = {}
+        for number, row in enumerate(rows):
+            key = f"router[{number}]"
+            self._is_table(key, row)
+            row = dict(row)
+            name, driver = row.pop("name", None), row.pop("driver", None)
+            name = self._name(key, name, routers)
+            if drivers.get(driver, {}).get("kind") != "openflow":
+                allowed = "a driver whose kind is openflow"
+                raise self._error(f"{key}.driver", f"found {driver!r}", allowed)
+            ports = row.pop("names", None)
+            if ports is not None and not (
+                isinstance(ports, list)
+                and all(isinstance(one, int) and 0 < one < 1 << 32 for one in ports)
+                and len(set(ports)) == len(ports)
+            ):
+                allowed = "different numbers from 1"
+                raise self._error(f"{key}.names", f"found {ports!r:.80}", allowed)
+            routers[name] = Router(name, driver, None if ports is None else tuple(ports), row)
+        return tuple(routers.values())
+
+    def _addresses(self, directory: Path, network: Network | None) -> dict[str, str]:
+        """Addresses of nodes, from a file in the form of /etc/hosts."""
+        assert network is not None, "routers have one"
+        if "addresses" not in self.table:
+            allowed = "a file like /etc/hosts with all nodes, as there are routers"
+            raise self._error("addresses", "found nothing", allowed)
+        file = directory / self.table["addresses"]
+        found: dict[str, str] = {}
+        for number, line in enumerate(bounded.read_text(file, ControlError).splitlines(), start=1):
+            words = line.split("#")[0].split()
+            if not words:
+                continue
+            try:
+                address = ipaddress.ip_address(words[0])
+            except ValueError:
+                raise ControlError(
+                    f'{file}, line {number}: found "{words[0]:.40}"; allowed: address and names'
+                ) from None
+            if isinstance(address, ipaddress.IPv4Address):
+                found |= dict.fromkeys(words[1:], str(address))
+        missing = [name for name in network.nodes if name not in found]
+        if missing:
+            raise ControlError(
+                f"{file}: no IPv4 address of {len(missing)} nodes, the first of them {missing[0]}"
+            )
+        addresses = {name: found[name] for name in network.nodes}
+        if len(set(addresses.values())) != len(addresses):
+            raise ControlError(f"{file}: two nodes have the same address")
+        return addresses
 
     def _switches(self, drivers: Mapping[str, Any], network: Network | None) -> dict[str, Switch]:
         rows = self.table["switch"]
@@ -218,12 +330,7 @@ class _Reader:
             self._is_table(key, row)
             row = dict(row)
             name, driver = row.pop("name", None), row.pop("driver", None)
-            # It is a file's name, a column of a list, a word of a command.
-            if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-                allowed = "letters, digits, dots, hyphens"
-                raise self._error(f"{key}.name", f"found {name!r}", allowed)
-            if name in switches:
-                raise self._error(f"{key}.name", f'found "{name}" again', "another name")
+            name = self._name(key, name, switches)
             if driver not in drivers:
                 allowed = f"one of the drivers: {', '.join(drivers)}"
                 raise self._error(f"{key}.driver", f"found {driver!r}", allowed)
@@ -239,6 +346,15 @@ class _Reader:
                     raise self._error(f"{key}.one_way", f"found {one_way!r}", "true or false")
             switches[name] = Switch(name, driver, ports, one_way, row)
         return switches
+
+    def _name(self, key: str, name: Any, others: Iterable[str]) -> str:
+        # It is a file's name, a column of a list, a word of a command.
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+            allowed = "letters, digits, dots, hyphens"
+            raise self._error(f"{key}.name", f"found {name!r}", allowed)
+        if name in others:
+            raise self._error(f"{key}.name", f'found "{name}" again', "another name")
+        return name
 
     def _is_table(self, key: str, value: Any) -> bool:
         if not isinstance(value, dict):

@@ -50,6 +50,16 @@ table! {
         /// 2019, section 5). Default: 20 us.
         #[serde(skip_serializing_if = "Option::is_none")]
         reconfiguration_ps: Option<u64> = None => Notes::DELAY,
+        /// With `traffic`: how much more than the circuits that are set new ones must bring for what
+        /// was sent, or they stay. What circuits bring is the sum that the weights of algorithm 1 add
+        /// up to. Default: circuits are set every `period`, whatever they bring.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hysteresis: Option<f64> = None => Notes { quantity: Some("share"), least: Some(0.0), most: Some(1e6), ..Notes::NONE },
+        /// With `traffic`: the time within which new circuits must bring that, counting
+        /// `reconfiguration`, in which only those that stay carry anything. Default: the change
+        /// counts as free.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        horizon_ps: Option<u64> = None => Notes::POSITIVE,
     }
     refuse "circuits_file" when [("circuits", Test::Is("file")), ("circuits_file", Test::Absent)] =>
         "a value, as circuits = \"file\"";
@@ -59,6 +69,10 @@ table! {
         "a value, as circuits = \"matrix\"";
     refuse "matrix_file" when [("circuits", Test::IsNot("matrix")), ("matrix_file", Test::Given)] =>
         "only with circuits = \"matrix\"";
+    refuse "hysteresis" when [("circuits", Test::IsNot("traffic")), ("hysteresis", Test::Given)] =>
+        "only with circuits = \"traffic\"";
+    refuse "horizon" when [("circuits", Test::IsNot("traffic")), ("horizon", Test::Given)] =>
+        "only with circuits = \"traffic\"";
 }
 
 impl OpticalLayer {

@@ -229,7 +229,7 @@ impl OpticalLayer {
         settings: &[Vec<u32>],
         changing: &[Vec<bool>],
     ) -> Result<Topology, OpticalLayerError> {
-        let mut tree = self.set(tree, settings)?;
+        let tree = self.set(tree, settings)?;
         let mut keeps_one = vec![false; tree.routers()];
         let each = || {
             let ports = self.switches.iter().zip(changing);
@@ -238,14 +238,27 @@ impl OpticalLayer {
         for (&(port, _), &changes) in each() {
             keeps_one[tree.router_of_port(port).index()] |= !changes;
         }
-        for (&(port, _), &changes) in each() {
-            if changes && keeps_one[tree.router_of_port(port).index()] {
-                tree.peer[port.index()] = Peer::Unconnected;
-            }
-        }
-        let title = format!("{}, while circuits change", tree.title);
-        one_way(tree, title)
+        let silent = each().filter(|&(&(port, _), &changes)| {
+            changes && keeps_one[tree.router_of_port(port).index()]
+        });
+        let silent: Vec<PortId> = silent.map(|(&(port, _), _)| port).collect();
+        without_circuits(tree, &silent)
     }
+}
+
+/// A tree whose uplinks at `ports` lead nowhere, as while their circuits change.
+///
+/// # Errors
+/// If some router cannot be reached any more.
+pub fn without_circuits(
+    mut tree: Topology,
+    ports: &[PortId],
+) -> Result<Topology, OpticalLayerError> {
+    for port in ports {
+        tree.peer[port.index()] = Peer::Unconnected;
+    }
+    let title = format!("{}, while circuits change", tree.title);
+    one_way(tree, title)
 }
 
 /// The same links as a network in which some lead one way.

@@ -2,9 +2,10 @@
 
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
-use odonata_network::topology::{FatTreeShape, OpticalLayer};
+use odonata_network::topology::{FatTreeShape, OpticalLayer, UplinkPorts};
 use odonata_run::{Parameter, SimError};
 use odonata_sim::{CircuitControl, NewCircuits, RunSoFar};
+use odonata_steering::{Hysteresis, PodTraffic, circuits_value};
 use odonata_units::{NodeId, Picoseconds, PortId};
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +45,9 @@ struct Memory {
     running: Vec<bool>,
     /// Bytes sent from pod to pod since it decided. Shape: pods · pods.
     sent: Vec<u64>,
+    /// What it decided for last, where changes have to be worth it; nothing before. Shape: switches
+    /// × ports.
+    set: Vec<Vec<u32>>,
 }
 
 impl<'s> ChangingCircuits<'s> {
@@ -72,6 +76,7 @@ impl<'s> ChangingCircuits<'s> {
                 decided: None,
                 running: scenario.jobs.iter().map(|job| job.start_ps == 0).collect(),
                 sent: vec![0; pods * pods],
+                set: vec![],
             },
             scenario,
             shape,
@@ -120,6 +125,45 @@ impl<'s> ChangingCircuits<'s> {
             found.collect()
         };
         settings.enumerate().map(of_switch).collect()
+    }
+
+    /// Whether new settings are worth a change for what pods send.
+    fn is_worth(&self, amounts: Vec<f64>, settings: &[Vec<u32>]) -> Result<bool, SimError> {
+        let (margin, horizon) = (self.options.hysteresis, self.options.horizon_ps);
+        if margin.is_none() && horizon.is_none() {
+            return Ok(true);
+        }
+        let pods = self.layer.pods as usize;
+        let traffic =
+            PodTraffic::new(pods, amounts).map_err(|error| refused(&error.to_string()))?;
+        let unsteered = |switch: &UplinkPorts| (0..switch.ingress.len() as u32).collect();
+        let set = match self.memory.set.is_empty() {
+            true => self.layer.switches.iter().map(unsteered).collect(),
+            false => self.memory.set.clone(),
+        };
+        let value = |settings: &[Vec<u32>], stays: &[Vec<u32>]| {
+            let mut links = vec![0; pods * pods];
+            for ((switch, setting), stays) in self.layer.switches.iter().zip(settings).zip(stays) {
+                let circuits = switch.ingress.iter().zip(setting).zip(stays);
+                for ((&(_, from), &to), _) in circuits.filter(|&((_, to), stays)| to == stays) {
+                    links[from as usize * pods + switch.egress[to as usize].1 as usize] += 1;
+                }
+            }
+            circuits_value(&traffic, &links)
+        };
+        let rule = Hysteresis {
+            margin: margin.unwrap_or(0.0),
+            change: horizon.map_or(0.0, |horizon| self.time().0 as f64 / horizon as f64),
+        };
+        let (before, during) = (value(&set, &set), value(&set, settings));
+        Ok(rule.is_worth(before, during, value(settings, settings)))
+    }
+
+    /// How long switches take.
+    fn time(&self) -> Picoseconds {
+        self.options
+            .reconfiguration_ps
+            .map_or(USUAL_TIME, Picoseconds)
     }
 
     fn receivers(&self, settings: &[Vec<u32>]) -> Vec<PortId> {
@@ -191,15 +235,14 @@ impl CircuitControl for ChangingCircuits<'_> {
                 sum(&self.of_jobs, |job| run.running[job])
             }
         };
-        let settings = for_traffic(self.options.steering, &self.layer, amounts);
+        let settings = for_traffic(self.options.steering, &self.layer, amounts.clone());
         let settings = settings.map_err(|error| refused(&error.to_string()))?;
-        Ok(Some(NewCircuits {
-            receivers: self.receivers(&settings),
-            time: self
-                .options
-                .reconfiguration_ps
-                .map_or(USUAL_TIME, Picoseconds),
-        }))
+        if !self.is_worth(amounts, &settings)? {
+            return Ok(None);
+        }
+        let (receivers, time) = (self.receivers(&settings), self.time());
+        self.memory.set = settings;
+        Ok(Some(NewCircuits { receivers, time }))
     }
 
     fn network(&self, receivers: &[PortId]) -> Result<(Topology, AnyRouting), SimError> {
@@ -228,7 +271,14 @@ impl CircuitControl for ChangingCircuits<'_> {
     fn restore(&mut self, saved: &[u8]) -> Result<(), String> {
         let memory: Memory = serde_json::from_slice(saved).map_err(|error| error.to_string())?;
         let (jobs, pairs) = (self.memory.running.len(), self.memory.sent.len());
-        if memory.running.len() != jobs || memory.sent.len() != pairs {
+        let ports = |set: &[Vec<u32>]| set.iter().map(Vec::len).collect::<Vec<_>>();
+        let of_switches = self.layer.switches.iter();
+        let all: Vec<usize> = of_switches.map(|switch| switch.ingress.len()).collect();
+        let fits = memory.set.is_empty()
+            || (ports(&memory.set) == all
+                && (memory.set.iter().zip(&all))
+                    .all(|(set, &ports)| set.iter().all(|&to| (to as usize) < ports)));
+        if memory.running.len() != jobs || memory.sent.len() != pairs || !fits {
             return Err("what its circuits are for".to_owned());
         }
         self.memory = memory;
