@@ -99,6 +99,8 @@ EXAMPLES = {
     "odonata cluster watch": 'odonata cluster watch b.sqlite --period "60 s"',
     "odonata cluster history": "odonata cluster history b.sqlite --csv",
     "odonata cluster machine": "odonata cluster machine --topology topology.conf --nodes nodes.txt",
+    "odonata cluster failures": "odonata cluster failures machine.toml iblinkinfo.txt sinfo-R.txt "
+    "--out today.toml",
     "odonata cluster utilisation": "odonata cluster utilisation --squeue queue.json --nodes 980",
     "odonata cluster show": "odonata cluster show --topology topology.conf --out groups.png",
     "odonata cluster place": "odonata cluster place shadow.sqlite --shadow",

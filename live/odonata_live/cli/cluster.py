@@ -9,6 +9,7 @@ import click
 from odonata.cli.shared import debug_option, json_option, new_table, print_csv, print_json
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_advise import advise
+from odonata_live.cli.cluster_failures import failures
 from odonata_live.cli.cluster_machine import machine
 from odonata_live.cli.cluster_options import (
     read_topology,
@@ -163,6 +164,7 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
 
 
 cluster.add_command(machine)
+cluster.add_command(failures)
 cluster.add_command(utilisation)
 cluster.add_command(show)
 for command in (place, submit, decisions, slurm_files, what_if):

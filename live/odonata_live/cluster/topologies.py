@@ -237,7 +237,7 @@ def _of_links(text: str, source: str) -> Topology:
 # --- Networks that the engine reads -----------------------------------------------------
 
 
-def _asked(text: str, source: str, question: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+def asked(text: str, source: str, question: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
     """What the engine reads from a file with such a text."""
     from odonata import _engine
 
@@ -260,7 +260,7 @@ def _of_subnet(text: str, source: str, notice: Callable[[str], object]) -> Topol
     from odonata import _engine
     from odonata.network.subnets import counted, ports_of_hosts
 
-    subnet = _asked(text, source, _engine.read_ibnetdiscover)
+    subnet = asked(text, source, _engine.read_ibnetdiscover)
     for sentence in counted(subnet, "left out", "each is taken to be on the first of them"):
         notice(f"{source}: {sentence}")
     # Two switches may be described alike: their numbers tell them apart.
@@ -285,7 +285,7 @@ def _of_graph(text: str, family: str, source: str) -> Topology:
     """A graph whose vertices have names. Who has one link only is a node, if none is said to be."""
     from odonata import _engine
 
-    graph = _asked(text, source, lambda path: _engine.named_graph(path, family))
+    graph = asked(text, source, lambda path: _engine.named_graph(path, family))
     vertices, names = graph["vertices"], [vertex["name"] for vertex in graph["vertices"]]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -323,7 +323,7 @@ def _of_edge_list(text: str, source: str) -> Topology:
         scenario = Scenario.from_dict({"network": {"family": "edge-list", "file": path}})
         return _engine.topology(scenario.normalised_json())
 
-    network = _asked(text, source, question)
+    network = asked(text, source, question)
     names = {number: f"n{number}" for number in range(len(network["node_router"]))}
     return _of_network(network, names, source)
 
