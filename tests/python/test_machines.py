@@ -1,15 +1,22 @@
 """Real machines: hosts, measured collectives, predictions, calibration."""
 
 import json
+import re
 
 import pytest
 
-from odonata import _engine
-from odonata.errors import MachineError, ScenarioError
+from odonata import _engine, display
+from odonata.errors import ExitCode, MachineError, ScenarioError
 from odonata.machines.hostmodel import HostModel, by_size, copied
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.names import OPERATIONS, algorithm_of, measured_name, operation_of
-from odonata.machines.prediction import Case, Predictor, candidates, sends_without_waiting
+from odonata.machines.prediction import (
+    Case,
+    Predictor,
+    candidates,
+    predict_collective,
+    sends_without_waiting,
+)
 from odonata.scenario import Scenario
 from odonata.simulate import run
 from small_machine import EXAMPLES, HOSTS, SMALL, odonata, small
@@ -343,6 +350,37 @@ def test_sizes_that_are_no_multiple_of_the_ranks_are_rounded_down(operation):
             assert sent >= NEEDED[operation](ranks, k, size), (algorithm, ranks)
             if algorithm in known and ranks in (8, 16):
                 assert sent == known[algorithm](ranks, k, size), (algorithm, ranks)
+
+
+@pytest.mark.parametrize("sizes", [["1 kB"], ["1 kB", "1 MB"]])
+def test_predictions_are_kept_shown_and_reported(sizes, tmp_path):
+    """One size is drawn by algorithm, several as lines; the command on the page repeats them."""
+    machine, out = tmp_path / "small.toml", tmp_path / "out"
+    machine.write_text(SMALL)
+    given = [word for size in sizes for word in ("--bytes", size)]
+    command = ("predict-collective", machine, "--hosts", "node[01-08]", "--collective", "allreduce")
+    done = odonata(*command, *given, "--out", out)
+    predictions = json.loads((out / "predictions.json").read_text())["predictions"]
+    found = predict_collective(machine, "node[01-08]", "allreduce", sizes)
+    assert predictions == [one.to_dict() for one in found]
+    assert odonata("show", out).stdout == done.stdout
+    odonata("report", out, "--out", tmp_path / "one.html")
+    page = (tmp_path / "one.html").read_text()
+    for one in found:
+        assert f">{one.algorithm}<" in page
+        assert f">{display.duration(one.median_ns * 1_000)}<" in page
+    assert '<h2 id="s0-title">allreduce on 8 hosts of Small</h2>' in page
+    (repeated,) = re.findall(r"odonata (predict-collective scenario.toml [^<]*)", page)
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("\n".join(HOSTS[:8]))
+    words = repeated.replace("scenario.toml", str(out / "scenario.toml"))
+    again = odonata(*words.replace("hosts.txt", str(hosts)).split(), "--json")
+    rows = json.loads(again.stdout)
+    rows = rows if isinstance(rows, list) else [rows]
+    assert [one for row in rows for one in row["predictions"]] == predictions
+    used = odonata(*command, *given, "--out", out, check=False)
+    assert used.returncode == ExitCode.OUTPUT
+    assert "already holds files" in used.stderr
 
 
 def test_what_the_library_chooses_is_predicted_as_if_it_were_named():

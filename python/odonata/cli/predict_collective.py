@@ -17,6 +17,7 @@ from odonata.cli.shared import (
     hosts_option,
     json_option,
     new_table,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -24,7 +25,9 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
-    from odonata.machines.prediction import Prediction
+    from collections.abc import Sequence
+
+    from odonata.machines.predicted import Prediction
 
 
 @click.command("predict-collective")
@@ -88,6 +91,10 @@ if TYPE_CHECKING:
 @changes_option(
     "Change a key of the machine's scenario. May be given several times.",
 )
+@out_option(
+    "Directory for the predictions as tables, for `odonata report` and `odonata show`. Default: "
+    "none."
+)
 @json_option
 @debug_option
 def predict_collective(
@@ -101,6 +108,7 @@ def predict_collective(
     background: Path | None,
     calls: int,
     changes: tuple[str, ...],
+    out: Path | None,
     as_json: bool,
 ) -> None:
     """Predict how long a collective takes on hosts of a real machine.
@@ -125,13 +133,16 @@ def predict_collective(
             engine=engine,
             background=background,
             calls=calls,
+            out=out,
             progress=bar,
         )
     name = (scenario.machine.name if scenario.machine else "") or "the machine"
     rows = [found] if algorithms else [[*row] for _, row in groupby(found, lambda one: one.bytes)]
     if not as_json:
         for row in rows:
-            _show(name, row)
+            print_predictions(name, row)
+        if out is not None:
+            terminal().print(f"Results: {out}", markup=False, soft_wrap=True)
         return
     content = [one.to_dict() for one in found]
     if not algorithms:
@@ -146,13 +157,13 @@ def predict_collective(
     print_json(content[0] if len(content) == 1 else content)
 
 
-def _show(machine: str, found: list[Prediction]) -> None:
+def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
+    """Prints predictions as a table."""
     from rich.text import Text
 
     table = new_table()
-    for heading in ("collective", "algorithm"):
-        table.add_column(heading)
-    for heading in ("bytes", "nodes", "ranks", "median", "p10", "p90"):
+    table.add_column("algorithm", overflow="fold")
+    for heading in ("bytes", "median", "p10", "p90"):
         table.add_column(heading, justify="right")
 
     def time(value: float | None) -> str:
@@ -160,15 +171,16 @@ def _show(machine: str, found: list[Prediction]) -> None:
 
     for one in found:
         table.add_row(
-            one.collective,
             Text(one.algorithm),
             f"{one.bytes:,}",
-            f"{one.nodes:,}",
-            f"{one.ranks:,}",
             time(one.median_ns),
             time(one.p10_ns),
             time(one.p90_ns),
         )
     out = terminal()
-    out.print(f"{escape(machine)}, {found[0].engine} engine")
+    first = found[0]
+    out.print(
+        f"{escape(machine)}, {first.engine} engine: {first.collective} of {first.ranks:,} ranks on "
+        f"{first.nodes:,} hosts"
+    )
     out.print(table)

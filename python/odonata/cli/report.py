@@ -27,9 +27,9 @@ def report(
     """Write results as one HTML file that opens anywhere, to pass on.
 
     DIR is the directory of a run, replications, a comparison, a study, a schedule, a search for
-    saturation, an analysis of interference, networks by design or a validation. With several runs,
-    the file first shows how they differ. The file loads nothing from elsewhere and has at most
-    5 MB.
+    saturation, an analysis of interference, networks by design, predictions of collectives or a
+    validation. With several runs, the file first shows how they differ. The file loads nothing from
+    elsewhere and has at most 5 MB.
     """
     from odonata.report.html import write_report
 

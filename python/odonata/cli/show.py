@@ -19,7 +19,7 @@ def show(directory: Path, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 
     DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
-    for saturation, an analysis of interference, networks by design or a validation.
+    for saturation, an analysis of interference, networks by design, predictions or a validation.
     """
     from odonata.results.kinds import kind_of
 
@@ -84,6 +84,19 @@ def _design(directory: Path, as_json: bool) -> None:
         print_json({"directory": str(directory), **found.content})
     else:
         print_design(terminal(), found, directory)
+
+
+def _predictions(directory: Path, as_json: bool) -> None:
+    from odonata.cli.predict_collective import print_predictions
+    from odonata.machines.predicted import content, load
+
+    found = load(directory)
+    if as_json:
+        print_json({"directory": str(directory), "machine": found.name, **content(found)})
+        return
+    for row in [found.predictions] if found.algorithms else found.by_size:
+        print_predictions(found.name, row)
+    terminal().print(f"Results: {directory}", markup=False, soft_wrap=True)
 
 
 def _replications(directory: Path, as_json: bool) -> None:
@@ -166,6 +179,7 @@ _KINDS: dict[str, Callable[[Path, bool], None]] = {
     "interference": _interference,
     "saturation": _saturation,
     "design": _design,
+    "predictions": _predictions,
     "replications": _replications,
     "comparison": _comparison,
     "program": _program,

@@ -7,7 +7,8 @@ import json
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,9 @@ from odonata.machines.names import (
     measured_name,
     operation_of,
 )
+from odonata.machines.predicted import Predicted, Prediction, save
 from odonata.machines.tofu import box
+from odonata.output import Claim
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.units import Size, UnitError
 
@@ -127,40 +130,6 @@ class Case:
     def sent(self) -> int:
         """Bytes of a rank's vector without what rounding leaves out."""
         return self.message * (self.ranks if self.operation in BY_BLOCK else 1)
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """A predicted time.
-
-    Attributes:
-        collective: Operation.
-        algorithm: By which it is carried out; for ``auto`` what the scenario's library chooses.
-        bytes: Size of the vector of a rank, all blocks together.
-        nodes: That take part.
-        ranks: On them.
-        engine: What simulated the network.
-        median_ns: Predicted median over many calls of the time of the slowest rank.
-        p10_ns: 10th percentile; ``None`` if the machine says nothing of its spread.
-        p90_ns: 90th percentile.
-        spread: Where the percentiles are from: ``measured`` with the calibration, or calls
-            ``simulated`` beside other jobs; ``None`` without.
-    """
-
-    collective: str
-    algorithm: str
-    bytes: int
-    nodes: int
-    ranks: int
-    engine: str
-    median_ns: float
-    p10_ns: float | None
-    p90_ns: float | None
-    spread: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """As nested dicts, for JSON."""
-        return asdict(self)
 
 
 class Predictor:
@@ -436,6 +405,7 @@ def predict_collective(
     background: str | os.PathLike[str] | None = None,
     calls: int = 100,
     set: Mapping[str, Any] | None = None,
+    out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], object] | bool = False,
 ) -> list[Prediction]:
     """Predicts how long a collective takes on hosts of a real machine.
@@ -453,6 +423,7 @@ def predict_collective(
         background: Lists of the hosts that real jobs had, to simulate calls beside such jobs.
         calls: How many calls to simulate beside them.
         set: Keys of the machine's scenario and their values.
+        out: Directory for the predictions as tables, which must not exist yet, or be empty.
         progress: Whether to show how far it is, or a function that is called with the predictions
             done, all, and the name of the next.
 
@@ -463,6 +434,7 @@ def predict_collective(
     Raises:
         MachineError: If a host, size, collective or algorithm is none that is possible.
         ScenarioError: If the machine cannot be simulated.
+        OutputError: If the directory holds something or cannot be written.
     """
     from odonata.progress import PredictionsBar, following
 
@@ -482,7 +454,10 @@ def predict_collective(
         for count in counts
     ]
     found: list[Prediction] = []
-    with following(progress, PredictionsBar, "Predicting") as report:
+    with (
+        nullcontext() if out is None else Claim(Path(out)) as held,
+        following(progress, PredictionsBar, "Predicting") as report,
+    ):
         total = sum(map(len, rows))
         for row in rows:
             of_size: list[Prediction] = []
@@ -492,6 +467,9 @@ def predict_collective(
                     report(done, total, f"{case.algorithm}, {case.size:,} B")
                 of_size.append(predictor.predict(case))
             found += of_size if wanted else sorted(of_size, key=lambda one: one.median_ns)
+        if held is not None:
+            beside = None if background is None else os.fspath(background)
+            save(Predicted(scenario, listed, wanted, beside, calls, found), held)
     return found
 
 

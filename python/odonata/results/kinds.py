@@ -14,6 +14,7 @@ FILES: Mapping[str, str] = {
     "interference.json": "interference",
     "saturation.json": "saturation",
     "design.json": "design",
+    "predictions.json": "predictions",
     "replications.parquet": "replications",
     "comparison.json": "comparison",
     "conclusion.txt": "program",
@@ -29,7 +30,7 @@ TABLES_OF_PROGRAMS: Mapping[str, str] = {
 #: The same for people.
 WHAT = (
     "a run, replications, a comparison, a study, a schedule, a search for saturation, an analysis "
-    "of interference, networks by design, or a study that is a program"
+    "of interference, networks by design, predictions of collectives, or a study that is a program"
 )
 
 

@@ -39,8 +39,8 @@ class Section:
     """What a report shows of one directory, or of several together.
 
     Attributes:
-        kind: ``run``, ``comparison``, ``study``, ``schedule``, ``saturation``, ``interference`` or
-            ``design``.
+        kind: ``run``, ``comparison``, ``study``, ``schedule``, ``saturation``, ``interference``,
+            ``design`` or ``predictions``.
         title: Its heading.
         parts: The summary first.
         data: What the page's script needs of it, for JSON.

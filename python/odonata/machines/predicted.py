@@ -1,0 +1,150 @@
+"""Predictions of collectives, and how they are kept in a directory."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from odonata.output import Claim, write_csv, write_file, write_json
+from odonata.results import SCENARIO_FILE
+from odonata.results.stored import OrNull, read_keys, refusal
+from odonata.scenario import Scenario
+
+#: What predictions are kept in.
+PREDICTIONS_FILE = "predictions.json"
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A predicted time.
+
+    Attributes:
+        collective: Operation.
+        algorithm: By which it is carried out; for ``auto`` what the scenario's library chooses.
+        bytes: Size of the vector of a rank, all blocks together.
+        nodes: That take part.
+        ranks: On them.
+        engine: What simulated the network.
+        median_ns: Predicted median over many calls of the time of the slowest rank.
+        p10_ns: 10th percentile; ``None`` if the machine says nothing of its spread.
+        p90_ns: 90th percentile.
+        spread: Where the percentiles are from: ``measured`` with the calibration, or calls
+            ``simulated`` beside other jobs; ``None`` without.
+    """
+
+    collective: str
+    algorithm: str
+    bytes: int
+    nodes: int
+    ranks: int
+    engine: str
+    median_ns: float
+    p10_ns: float | None
+    p90_ns: float | None
+    spread: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As nested dicts, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What was predicted at a time.
+
+    Attributes:
+        machine: Its scenario.
+        hosts: The allocation, in rank order.
+        algorithms: Those that were asked for; none: all of the collective.
+        background: File of the hosts that other jobs had, if one was given.
+        calls: How many were simulated beside them.
+        predictions: Size after size.
+    """
+
+    machine: Scenario
+    hosts: Sequence[str]
+    algorithms: Sequence[str]
+    background: str | None
+    calls: int
+    predictions: Sequence[Prediction]
+
+    @property
+    def name(self) -> str:
+        """The machine's."""
+        return (self.machine.machine.name if self.machine.machine else "") or "the machine"
+
+    @property
+    def by_size(self) -> list[list[Prediction]]:
+        """The predictions of each size."""
+        return [[*row] for _, row in groupby(self.predictions, lambda one: one.bytes)]
+
+    @property
+    def command(self) -> str:
+        """What predicts the same, with the machine in scenario.toml and the hosts in hosts.txt."""
+        one = self.predictions[0]
+        words = ["odonata", "predict-collective", "scenario.toml", "--hosts", "hosts.txt"]
+        words += ["--collective", one.collective, "--engine", one.engine]
+        words += ["--per-node", str(one.ranks // one.nodes)]
+        for name in self.algorithms:
+            words += ["--algorithm", name]
+        for row in self.by_size:
+            words += ["--bytes", str(row[0].bytes)]
+        if self.background is not None:
+            words += ["--background", self.background, "--calls", str(self.calls)]
+        return shlex.join(words)
+
+
+_PREDICTION = {
+    **dict.fromkeys(("collective", "algorithm", "engine"), str),
+    **dict.fromkeys(("bytes", "nodes", "ranks"), int),
+    "median_ns": float,
+    **dict.fromkeys(("p10_ns", "p90_ns"), OrNull(float)),
+    "spread": OrNull(str),
+}
+_FORM = {
+    "hosts": [str],
+    "algorithms": [str],
+    "background": OrNull(str),
+    "calls": int,
+    "predictions": [_PREDICTION],
+}
+
+
+def content(found: Predicted) -> dict[str, Any]:
+    """All but the machine's scenario, for JSON."""
+    rows = {"predictions": [one.to_dict() for one in found.predictions]}
+    return {**{key: getattr(found, key) for key in _FORM}, **rows}
+
+
+def save(found: Predicted, held: Claim) -> None:
+    """Writes predictions, as JSON and as a table, and the machine's scenario."""
+    with held.adding() as partial:
+        write_json(partial / PREDICTIONS_FILE, content(found))
+        rows = [one.to_dict() for one in found.predictions]
+        write_csv(partial / "predictions.csv", pa.Table.from_pylist(rows))
+        write_file(partial / SCENARIO_FILE, found.machine.to_toml(directory=held.directory))
+
+
+def load(directory: Path) -> Predicted:
+    """The predictions of a directory.
+
+    Raises:
+        OutputError: If they cannot be read.
+    """
+    file = directory / PREDICTIONS_FILE
+    saved = read_keys(file, _FORM)
+    if not saved["predictions"]:
+        raise refusal(file, "it has no prediction")
+    names = [one.name for one in fields(Prediction)]
+    found = [Prediction(**{key: one[key] for key in names}) for one in saved["predictions"]]
+    machine = Scenario.from_file(directory / SCENARIO_FILE)
+    return Predicted(machine, **{**{key: saved[key] for key in _FORM}, "predictions": found})
+
+
+__all__ = ["Predicted", "Prediction", "content", "load", "save"]
