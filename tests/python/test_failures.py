@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.collections import LineCollection, PathCollection
 
 import odonata
+from command import call
 from odonata import Checkpoint, Scenario, ScenarioError
 from odonata.network.exporting import export_network
 
@@ -294,6 +297,79 @@ nodes = 80
         (schedule,) = odonata.batch.run_schedules(Scenario.from_toml(table + failures + job + job))
         starts.append(schedule.jobs["start_s"].to_pylist())
     assert starts == [[0.0, 0.0], [0.0, 100.0]]
+
+
+#: One of four parallel links is dark and one is slow; a router has failed with its node.
+ALL_SORTS: dict[str, Any] = {
+    "links": [
+        {"routers": [0, 1], "count": 1},
+        {"routers": [0, 1], "count": 2, "bandwidth": "50 %"},
+    ],
+    "routers": [3],
+    "nodes": [0],
+}
+SQUARE = {"family": "hyperx", "size": [4], "parallel": [4], "p": 1, "routing": "shortest-path"}
+
+
+def test_what_does_not_work_is_found_by_comparing_with_the_whole(tmp_path: Path) -> None:
+    file = tmp_path / "network.toml"
+    file.write_text(Scenario.from_dict({"network": SQUARE, "failures": ALL_SORTS}).to_toml())
+    found = json.loads(call("topology", "describe", file, "--json", directory=tmp_path).stdout)
+    of_router = [{"routers": [other, 3], "count": 4, "of": 4} for other in range(3)]
+    assert found["damage"] == {
+        "links": [{"routers": [0, 1], "count": 1, "of": 4}, *of_router],
+        "slower_links": [{"routers": [0, 1], "count": 2}],
+        "routers": [3],
+        "nodes": [0, 3],
+    }
+    printed = call("topology", "describe", file, directory=tmp_path).stdout
+    assert "links between routers  0 and 1 (1 of 4)\n" in printed
+    assert "slower links between   0 and 1 (2)\n" in printed
+    file.write_text(Scenario.from_dict({"network": SQUARE}).to_toml())
+    whole = json.loads(call("topology", "describe", file, "--json", directory=tmp_path).stdout)
+    assert "damage" not in whole
+
+
+@pytest.mark.parametrize(
+    ("network", "failures", "dark", "crossed"),
+    [
+        # Between two of the four routers a link is left; the failed one has lost its three lines.
+        (SQUARE, ALL_SORTS, 4, 3),
+        (DRAGONFLY, {"links": [{"groups": [2, 3]}, {"routers": [0, 1]}]}, 2, 0),
+        # Discs stand for groups, and their links for those of routers.
+        ({"family": "dragonfly", "p": 4, "a": 12, "h": 6}, {"links": [{"groups": [2, 3]}]}, 1, 0),
+    ],
+    ids=["lattice", "groups", "discs"],
+)
+def test_what_does_not_work_is_drawn(
+    network: dict[str, Any], failures: dict[str, Any], dark: int, crossed: int
+) -> None:
+    """Dashed lines for dark links and no full ones; crosses for routers and nodes."""
+    figures = [
+        odonata.topology({"network": network, **more}).plot()
+        for more in ({}, {"failures": failures})
+    ]
+    whole, left = (figure.axes[0].collections for figure in figures)
+    labels = [text.get_text() for text in figures[1].legends[0].get_texts()]
+    assert "link out of service" in labels
+
+    def lines(collections: Any, dashed: bool) -> list[int]:
+        return [
+            len(one.get_segments())
+            for one in collections
+            if isinstance(one, LineCollection) and (one.get_linestyle()[0][1] is not None) == dashed
+        ]
+
+    assert lines(whole, True) == []
+    assert lines(left, True)[0] == dark
+    crosses = [
+        len(one.get_offsets())
+        for one in left
+        if isinstance(one, PathCollection) and one.get_zorder() == 6
+    ]
+    assert sum(crosses) == crossed
+    if crossed:
+        assert "link that is slower" in labels and "router or node out of service" in labels
 
 
 @pytest.mark.parametrize(

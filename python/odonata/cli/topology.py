@@ -122,15 +122,18 @@ def describe(
     if result is not None or copper or watts or prices:
         raise click.UsageError("--run, --copper, --watts and --price go with --cost")
     from odonata import _engine
+    from odonata.network.damage import damage_of
     from odonata.report.summaries import link_class_table, print_figures
     from odonata.simulate import ask_engine
 
     what = read_scenario(scenario, changes)
-    described = ask_engine(_engine.topology, what)["description"]
+    found = ask_engine(_engine.topology, what)
+    described = found["description"]
+    damage = damage_of(what, found)
     for sentence in what.notices():
         notices(progress_terminal())(sentence)
     if as_json:
-        print_json(described)
+        print_json(described if damage is None else {**described, "damage": damage.to_json()})
         return
     console = terminal()
     figures = {name: value for name, value in described.items() if name != "network"}
@@ -138,6 +141,8 @@ def describe(
     for name, value in described.items():
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)
+    if damage is not None:
+        print_figures(console, "Does not work", damage.sentences())
     console.print(link_class_table(described["link_classes"]))
     differ = display.different_links({"": described["link_classes"]})
     if differ is not None:
@@ -376,18 +381,21 @@ def _print_sweep(widths: list[Width]) -> None:
 @json_option
 @debug_option
 def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Draw the network as a picture: PNG, PDF or SVG."""
+    """Draw the network as a picture: PNG, PDF or SVG; what does not work is dashed or crossed."""
     what = read_scenario(scenario, changes)
     path = _new_picture(out or unused_file(f"{scenario.stem}-topology", ".png"))
 
     from odonata import _engine
+    from odonata.network.damage import damage_of
     from odonata.plots import Wiring, draw_topology, new_figure, style
     from odonata.simulate import ask_engine
 
     found = ask_engine(_engine.topology, what)
+    damage = damage_of(what, found)
+    wiring = Wiring.of_description(found if damage is None else damage.whole)
     with style():
         figure = new_figure(6.8, 6.8)
-        draw_topology(figure, Wiring.of_description(found), found["description"]["network"])
+        draw_topology(figure, wiring, found["description"]["network"], damage=damage)
     _save_picture(figure, path)
     _print_written(path, as_json)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Wedge
 
+from odonata.network.damage import Damage
 from odonata.plots.layout import Layout, lay_out
 from odonata.plots.style import CLASS_COLOURS, FAINT, MORE_IS_DARKER, MUTED, job_colour
 from odonata.plots.wiring import GLOBAL, LOCAL, Floats, Ints, Wiring
@@ -38,6 +40,9 @@ PALE = 0.3
 #: Colours of routers, and of those that are spines or above the lowest level.
 ROUTER, SPINE = "#444444", "#CC79A7"
 
+#: Dashes of links that are dark, dots of those that are slower, and the colour of both.
+_DARK, _SLOWER, _BROKEN = (0, (3, 1.5)), (0, (0.8, 1.6)), "#000000"
+
 #: One of this many groups has its number, if not each has.
 _ROUND = (1, *(base * 10**power for power in range(6) for base in (2, 5, 10)))
 
@@ -46,7 +51,11 @@ _SIDE = 380.0
 
 
 def draw_topology(
-    figure: Figure | SubFigure, wiring: Wiring, title: str, job_names: list[str] | None = None
+    figure: Figure | SubFigure,
+    wiring: Wiring,
+    title: str,
+    job_names: list[str] | None = None,
+    damage: Damage | None = None,
 ) -> None:
     """Draws a network.
 
@@ -55,8 +64,12 @@ def draw_topology(
         wiring: What to draw.
         title: In one line.
         job_names: Names of the jobs of ``wiring.job_of_node``.
+        damage: What of it does not work, if anything; ``wiring`` is of the whole.
     """
     layout = lay_out(wiring)
+    whole = wiring
+    if damage is not None:
+        wiring = _left(wiring, damage)
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -88,6 +101,8 @@ def draw_topology(
         bar.outline.set_visible(False)
         bar.set_label("utilisation of the busier direction (%)")
     handles = _legend(wiring, layout, job_names, by_group)
+    if damage is not None:
+        handles += _damage(axes, whole, layout, damage, by_group, shows_nodes)
     remarks += _remarks(wiring, layout, shows_nodes, by_group)
     handles += [Line2D([], [], linestyle="", label=remark) for remark in remarks]
     # Below the network, never over it.
@@ -99,6 +114,68 @@ def draw_topology(
         width = figure.get_figwidth()
         rows = -(-len(handles) // columns)
         figure.set_figheight(min(0.86 * width * shape + 0.6 + 0.19 * rows, width + 1))
+
+
+def _left(wiring: Wiring, damage: Damage) -> Wiring:
+    """The pairs of routers between which a link is left."""
+    gone = {pair for pair, (lost, all_) in damage.dark.items() if lost == all_}
+    left = np.array([tuple(pair) not in gone for pair in wiring.ends.tolist()], dtype=bool)
+    return replace(wiring, ends=wiring.ends[left], kind=wiring.kind[left])
+
+
+def _damage(
+    axes: Axes, whole: Wiring, layout: Layout, damage: Damage, by_group: bool, shows_nodes: bool
+) -> list[Line2D]:
+    """Draws what does not work above the rest; returns its entries of the legend."""
+    handles = []
+    kinds = dict(zip(map(tuple, whole.ends.tolist()), whole.kind.tolist(), strict=True))
+    for pairs, dashes, label in (
+        (list(damage.dark), _DARK, "link out of service"),
+        (list(damage.slower), _SLOWER, "link that is slower"),
+    ):
+        paths: list[Floats] = []
+        for between in (False, True):
+            ends = np.array(
+                [p for p in pairs if (kinds[p] == GLOBAL) == between], dtype=np.int64
+            ).reshape(-1, 2)
+            if not len(ends):
+                continue
+            if not layout.has_groups:
+                paths += layout.paths(ends)[0]
+            elif between:
+                paths += list(_curves(*_ends(whole, layout, ends, by_group)))
+            elif not by_group:
+                paths += list(layout.router[ends])
+        if paths:
+            width = float(np.clip(26.0 / np.sqrt(len(paths) + 1), 0.5, 1.3))
+            lines = LineCollection(
+                paths, colors=_BROKEN, linewidths=width, linestyles=[dashes], zorder=3.5
+            )
+            axes.add_collection(lines)
+            handles.append(Line2D([], [], color=_BROKEN, linestyle=dashes, label=label))
+    places = [] if by_group else [layout.router[list(damage.routers)]]
+    label = "router out of service"
+    if shows_nodes:
+        places.append(layout.node[list(damage.nodes)])
+        sorts = [name for name, of in (("router", damage.routers), ("node", damage.nodes)) if of]
+        label = f"{' or '.join(sorts)} out of service"
+    at = np.concatenate([np.zeros((0, 2)), *places])
+    if len(at):
+        size = float(np.clip(900.0 / len(layout.router), 6.0, 36.0))
+        # The cross stands on white, as routers are dark.
+        axes.scatter(at[:, 0], at[:, 1], s=2 * size, c="white", linewidths=0, zorder=5)
+        axes.scatter(at[:, 0], at[:, 1], s=size, c=_BROKEN, marker="x", linewidths=1.2, zorder=6)
+        cross = Line2D([], [], linestyle="", marker="x", color=_BROKEN, markersize=5, label=label)
+        handles.append(cross)
+    return handles
+
+
+def _ends(wiring: Wiring, layout: Layout, ends: Ints, by_group: bool) -> tuple[Floats, Floats]:
+    """Where links between groups begin and end: at routers, or at the middle of groups' discs."""
+    if by_group:
+        groups = wiring.group_of_router[ends]
+        return layout.group[groups[:, 0]], layout.group[groups[:, 1]]
+    return layout.router[ends[:, 0]], layout.router[ends[:, 1]]
 
 
 def _frame(layout: Layout) -> tuple[Floats, Floats]:
