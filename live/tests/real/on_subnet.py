@@ -6,7 +6,9 @@ directory, besides what OpenSM writes itself (``opensm-lfts.dump``, ``opensm.fdb
 pair of hosts that is asked for, ``ibtracert-A-B.txt``.
 
 Usage: ``on_subnet.py NET ENGINE DIRECTORY [OPTION]...`` with ``--records``, ``--fts``,
-``--trace A B`` and ``--opensm OPTION``.
+``--trace A B``, ``--opensm OPTION`` and ``--pull SWITCH PORT``: the cable is pulled once OpenSM has
+routed the subnet, and everything is written when it has routed what is left; ``whole.txt`` is what
+``ibnetdiscover`` printed before, ``iblinkinfo.txt`` what that program prints after.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ def main() -> None:
     parser.add_argument("--records", action="store_true")
     parser.add_argument("--fts", action="store_true")
     parser.add_argument("--trace", nargs=2, action="append", default=[])
+    parser.add_argument("--pull", nargs=2)
     parser.add_argument("--opensm", action="append", default=[])
     options = parser.parse_args()
     directory: Path = options.directory
@@ -90,6 +93,7 @@ def main() -> None:
         )
 
     log_file = str(directory / "osm.log")
+    ups = 1
     begun = time.monotonic()
     with (directory / "opensm.out").open("wb") as out:
         opensm = subprocess.Popen(
@@ -106,10 +110,17 @@ def main() -> None:
             raise SystemExit(f"opensm has ended: {(directory / 'opensm.out').read_text()[-500:]}")
         if not Path(log_file).exists():
             return False
-        return b"SUBNET UP" in Path(log_file).read_bytes()
+        return Path(log_file).read_bytes().count(b"SUBNET UP") >= ups
 
     wait_for("opensm has routed the subnet", is_up, deadline_s)
     (directory / "seconds").write_text(f"{time.monotonic() - begun:.1f}\n")
+    if options.pull:
+        (directory / "whole.txt").write_text(asked("ibnetdiscover").stdout)
+        switch, port = options.pull
+        ups = Path(log_file).read_bytes().count(b"SUBNET UP") + 1
+        os.write(commands, f'Unlink "{switch}"[{port}]\n'.encode())
+        wait_for("opensm has routed what is left", is_up, deadline_s)
+        (directory / "iblinkinfo.txt").write_text(asked("iblinkinfo").stdout)
     discovered = asked("ibnetdiscover").stdout
     (directory / "ibnetdiscover.txt").write_text(discovered)
     if options.fts:

@@ -68,19 +68,21 @@ def command(*arguments: str | Path, code: int = 0) -> str:
     return done.stdout
 
 
-def write(file: Path, network: dict[str, object]) -> None:
+def write(file: Path, network: dict[str, object], nodes: int | None = None) -> None:
     """Writes a scenario of an all-to-all on all nodes of a network of 1,056, 1,024, 128 or 72."""
     size = str(network.get("p") or network.get("radix") or 8)
-    nodes = {"4": 1056, "16": 1024, "8": 128, "2": 72}[size]
+    nodes = nodes or {"4": 1056, "16": 1024, "8": 128, "2": 72}[size]
     job = {"nodes": nodes, "motif": {"kind": "all-to-all", "message": "64 B"}}
     scenario = Scenario.from_dict({"network": network, "job": [job]}, directory=file.parent)
     file.write_text(scenario.to_toml())
 
 
-def by_tables(directory: Path, network: dict[str, object], **options: object) -> Path:
+def by_tables(
+    directory: Path, network: dict[str, object], nodes: int | None = None, **options: object
+) -> Path:
     routing = {"algorithm": "forwarding-tables", "tables": ".", **options}
     file = directory / "tabled.toml"
-    write(file, {**network, "routing": routing})
+    write(file, {**network, "routing": routing}, nodes)
     return file
 
 
@@ -205,3 +207,27 @@ def test_what_is_free_of_deadlock_by_service_levels_is_proven_so(
     # All on one channel the same tables can deadlock.
     (directory / "path-records.txt").unlink()
     assert not proof(scenario)["safe"]
+
+
+def test_opensm_routes_around_a_pulled_cable_as_our_shortest_paths_do(
+    route: Callable[..., Path],
+) -> None:
+    """Outputs name the cable; OpenSM's ways are as long as those of the scenario with it."""
+    whole: dict[str, object] = {"family": "ibnetdiscover", "file": "whole.txt"}
+    # A global cable of the first router: its two groups are joined by no other.
+    directory = route(SMALL_DRAGONFLY, "minhop", "--pull", "S-0", "6")
+    write(directory / "whole.toml", {**whole, "routing": "shortest-path"}, 72)
+    tables = []
+    for output in ("ibnetdiscover.txt", "iblinkinfo.txt"):
+        out = directory / f"{output}.toml"
+        command("cluster", "failures", directory / "whole.toml", directory / output, "--out", out)
+        tables.append(Scenario.from_file(out).to_dict()["failures"])
+    assert tables[0] == tables[1]
+    (pulled,) = tables[0]["links"]
+    assert 0 in pulled["routers"] and "count" not in pulled
+    counted = switches_on_the_way(directory)
+    assert counted.total() == 72 * 71
+    assert visited(directory / "iblinkinfo.txt.toml") == counted
+    # And by the tables themselves, on what is left.
+    discovered: dict[str, object] = {"family": "ibnetdiscover", "file": "ibnetdiscover.txt"}
+    assert visited(by_tables(directory, discovered, 72)) == counted
