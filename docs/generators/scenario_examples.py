@@ -175,6 +175,11 @@ library = "open-mpi"
 allreduce = "ring"
 combine_bandwidth = "10 GB/s"
 """,
+    "Nccl": """\
+[mpi.collectives]
+library = "nccl"
+nccl = { version = "2.21", gpu = "ampere", cpu = "amd", channels = 2, network_bandwidth = "48 GB/s", proto = "^ll128" }
+""",
     "Failures": """\
 [failures]
 links = [ { groups = [2, 3] } ]

@@ -57,6 +57,7 @@ HEADINGS = {
     "HostTime": "Host times",
     "WithinNode": "Messages within a node",
     "Collectives": "Collectives",
+    "Nccl": "NCCL",
     "Record": "Record",
     "Machine": "Machine",
     "Failures": "Failures",
@@ -149,6 +150,11 @@ def scenario_page(root: Path) -> str:
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
     page.definition("WithinNode", "###", "`[mpi.within_node]`")
     page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
+    page.definition(
+        "Nccl",
+        "####",
+        "`[mpi.collectives.nccl]`; see [NCCL](collectives.md#what-the-libraries-choose)",
+    )
     page.definition("Record", "##", "`[record]`")
     page.definition("Arrivals", "###", "`[record] arrivals = { … }`")
     page.definition("Machine", "##", "`[machine]`; see [machines](machines.md)")

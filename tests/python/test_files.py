@@ -45,6 +45,7 @@ NO_FILES = {
     "Collective.algorithm",
     *("Arrivals.links", "DrawnFailures.link_class"),
     *("HostRange.names", "Machine.name"),
+    *("Nccl.algo", "Nccl.proto"),
     *("Reading.columns", "Reading.separator", "Reservation.users"),
     *("PlugInMotif.kind", "PlugInTraffic.pattern"),
     *("PlacementPlugIn.plug_in", "MappingPlugIn.plug_in"),

@@ -672,3 +672,19 @@ def test_the_command_predicts(tmp_path):
     failed = odonata(*base, "--bytes", "4096", check=False)
     assert failed.returncode == 2
     assert "host node99: Small has none of that name" in failed.stderr
+
+
+def test_nccl_is_predicted_with_protocol_and_bus_bandwidth():
+    """The bus bandwidth of nccl-tests: 2 (n - 1) / n of an all-reduce's size over its time."""
+    predictor = Predictor(small("[mpi]\ncollectives = 'nccl'\n"))
+    assert predictor.candidates("allreduce", 16) == ["auto"]
+    hosts = HOSTS[:4]
+    for collective, factor in (("allreduce", 1.5), ("allgather", 0.75), ("broadcast", 1.0)):
+        case = predictor.case(hosts, collective, "auto", 1 << 26)
+        found = predictor.predict(case)
+        shown = found.to_dict()
+        assert shown["protocol"] == case.protocol is not None
+        expected = found.bytes / found.median_ns * factor
+        assert shown["bus_bandwidth_gb_s"] == pytest.approx(expected)
+    plain = Predictor(small()).predict(predictor.case(hosts, "allreduce", "ring", 1 << 20))
+    assert "bus_bandwidth_gb_s" not in plain.to_dict()

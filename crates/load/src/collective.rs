@@ -19,6 +19,7 @@ mod data;
 mod exchange;
 mod folded;
 mod groups;
+mod nccl;
 mod part;
 mod phase;
 mod prefix;
@@ -34,6 +35,7 @@ pub use algorithms::{
     ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
 };
 pub use groups::Groups;
+pub use nccl::{Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, Nodes, Protocol};
 #[cfg(test)]
 pub(crate) use part::COLLECTIVE_TAGS;
 pub(crate) use part::{Part, Progress};
@@ -83,6 +85,10 @@ pub struct CollectiveCall {
     kind: CollectiveKind,
     /// How fast a member combines data; `None`: in no time.
     combine: Option<Bandwidth>,
+    /// Parts of the data that go their own ways side by side, each through as many of the phases.
+    lanes: u32,
+    /// How NCCL puts data on the wire.
+    protocol: Protocol,
     phases: Box<[Phase]>,
 }
 
@@ -122,8 +128,33 @@ impl CollectiveCall {
         self.kind
     }
 
+    /// Where a member starts: in each of its lanes, which it goes along side by side.
+    pub fn lanes(&self) -> impl Iterator<Item = Cursor> {
+        let each = self.phases_of_lane();
+        (0..self.lanes).map(move |lane| Cursor {
+            stage: lane * each,
+            ..Cursor::default()
+        })
+    }
+
+    /// Each lane as a call of its own.
+    #[cfg(test)]
+    fn split(&self) -> Vec<Self> {
+        let lanes = self.phases.chunks(self.phases_of_lane().max(1) as usize);
+        let alone = |phases: &[Phase]| Self {
+            lanes: 1,
+            phases: phases.into(),
+            ..self.clone()
+        };
+        lanes.map(alone).collect()
+    }
+
+    fn phases_of_lane(&self) -> u32 {
+        self.phases.len() as u32 / self.lanes
+    }
+
     /// What member `me` of `size` does at `cursor`, which moves on. A member
-    /// starts from `Cursor::default()`; after [`Move::Done`] it keeps answering
+    /// starts from each of [`lanes`](Self::lanes); after [`Move::Done`] it keeps answering
     /// `Done`. `size` is the number of members that the call was made for.
     ///
     /// A message without data has 1 byte.
@@ -134,7 +165,7 @@ impl CollectiveCall {
                     let bytes = self.phases[phase_of(tag)].data.bytes(blocks);
                     Move::Send {
                         to,
-                        bytes: bytes.max(Bytes(1)),
+                        bytes: self.protocol.on_wire(bytes).max(Bytes(1)),
                         tag,
                     }
                 }
@@ -166,17 +197,19 @@ impl CollectiveCall {
     /// All that member `me` of `size` sends.
     pub fn sent(&self, me: Member, size: u32) -> Totals {
         let mut totals = Totals::default();
-        let mut cursor = Cursor::default();
-        loop {
-            match self.next(me, size, &mut cursor) {
-                Move::Send { bytes, .. } => {
-                    totals.bytes += bytes;
-                    totals.messages += 1;
+        for mut cursor in self.lanes() {
+            loop {
+                match self.next(me, size, &mut cursor) {
+                    Move::Send { bytes, .. } => {
+                        totals.bytes += bytes;
+                        totals.messages += 1;
+                    }
+                    Move::Done => break,
+                    _ => {}
                 }
-                Move::Done => return totals,
-                _ => {}
             }
         }
+        totals
     }
 
     /// The next thing that a member does. The cursor holds phase (`stage`), round
@@ -191,10 +224,12 @@ impl CollectiveCall {
             let place = phase.place(me, size);
             let member = |place| phase.member(place, size);
             let tag = |tag| number * PHASE_TAGS + tag % PHASE_TAGS;
+            let blocks = |blocks| phase.blocks_of(blocks, size);
             match phase.doing(place, size, cursor.position) {
                 Activity::End => {
+                    let ends = (number + 1).is_multiple_of(self.phases_of_lane());
                     *cursor = Cursor {
-                        stage: number + 1,
+                        stage: if ends { u32::MAX } else { number + 1 },
                         ..Cursor::default()
                     };
                     if phase.is_at_once() {
@@ -246,7 +281,7 @@ impl CollectiveCall {
                                 return Act::Receive {
                                     from: member(transfer.peer),
                                     tag: tag(transfer.tag),
-                                    blocks: transfer.blocks,
+                                    blocks: blocks(transfer.blocks),
                                     taking,
                                 };
                             }
@@ -256,7 +291,7 @@ impl CollectiveCall {
                                 return Act::Send {
                                     to: member(transfer.peer),
                                     tag: tag(transfer.tag),
-                                    blocks: transfer.blocks,
+                                    blocks: blocks(transfer.blocks),
                                 };
                             }
                         }
@@ -272,7 +307,7 @@ impl CollectiveCall {
                                 && let operations @ 1.. = taking.operations()
                             {
                                 return Act::Combine {
-                                    blocks: transfer.blocks,
+                                    blocks: blocks(transfer.blocks),
                                     operations,
                                 };
                             }

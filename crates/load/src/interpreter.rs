@@ -165,11 +165,10 @@ impl<O: Operations> Interpreter<O> {
             match part.next() {
                 Progress::Begin(action) => {
                     let step = self.begin(action, Owner::Collective(number));
-                    if action.waiting() == Waiting::Receive
-                        && let Step::Begin { request, .. } = &step
+                    if let Step::Begin { request, .. } = &step
                         && let Some((part, _)) = self.state.parts.get_mut(&number)
                     {
-                        part.posted(*request);
+                        part.begun(*request, action.waiting());
                     }
                     return Some(step);
                 }

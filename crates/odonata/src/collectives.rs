@@ -1,17 +1,78 @@
 //! How the collectives of a job are carried out.
 
-use odonata_load::collective::{Algorithms, CollectiveCall, Groups};
+use odonata_declare::{Listed, Named};
+use odonata_load::collective::{Algorithms, CollectiveCall, Family, Groups, Nccl, Nodes};
 use odonata_load::{CollectiveKind, LoadError, Member};
-use odonata_units::{Bandwidth, Bytes, GroupId};
+use odonata_units::{Bandwidth, Bytes, GroupId, NodeId};
 
 use crate::error::SpecError;
 use crate::spec;
 
+/// What NCCL's tuner goes by.
+fn nccl(settings: &spec::Nccl) -> Result<Nccl, SpecError> {
+    let path = |key: &str| format!("mpi.collectives.nccl.{key}");
+    let rate = |key: &str, rate| {
+        Bandwidth::new(rate).map_err(|error| SpecError::new(path(key), error.to_string()))
+    };
+    if !(1..=4).contains(&settings.channels) {
+        return Err(SpecError::value(
+            path("channels"),
+            settings.channels,
+            "1 to 4",
+        ));
+    }
+    Ok(Nccl {
+        version: settings.version,
+        gpu: settings.gpu,
+        cpu: settings.cpu,
+        channels: settings.channels,
+        network: rate("network_bandwidth", settings.network_bandwidth_bytes_per_s)?,
+        within: rate("node_bandwidth", settings.node_bandwidth_bytes_per_s)?,
+        algorithms: allowed(&settings.algo, &path("algo"))?,
+        protocols: allowed(&settings.proto, &path("proto"))?,
+    })
+}
+
+/// The ones that a list allows, as NCCL reads `NCCL_ALGO` and `NCCL_PROTO`.
+fn allowed<T: Copy + Named + Listed + 'static>(
+    list: &str,
+    path: &str,
+) -> Result<Box<[T]>, SpecError> {
+    let (without, names) = match list.strip_prefix('^') {
+        Some(names) => (true, names),
+        None => (false, list),
+    };
+    let named: Vec<String> = names
+        .split(',')
+        .map(|name| name.trim().to_ascii_lowercase())
+        .filter(|name| !name.is_empty())
+        .collect();
+    let known = |name: &&String| T::NAMES.contains(&name.as_str());
+    if let Some(unknown) = named.iter().find(|name| !known(name)) {
+        let names = T::NAMES.join(", ");
+        let allowed = format!("{names}, with commas between them, after a ^ those to leave out");
+        return Err(SpecError::value(path, format!("\"{unknown}\""), allowed));
+    }
+    let all = T::ALL.iter().zip(T::NAMES);
+    let taken =
+        all.filter(|(_, name)| named.is_empty() || named.iter().any(|one| one == *name) != without);
+    let taken: Box<[T]> = taken.map(|(&one, _)| one).collect();
+    match taken.is_empty() {
+        true => Err(SpecError::value(
+            path,
+            format!("\"{list}\""),
+            "a list that leaves something",
+        )),
+        false => Ok(taken),
+    }
+}
+
 /// The settings of a scenario, for a job whose ranks are in these groups of the
-/// network.
+/// network, and on these nodes.
 pub(crate) fn algorithms(
     settings: &spec::Collectives,
     group_of_rank: &[GroupId],
+    node_of_rank: &[NodeId],
 ) -> Result<Algorithms, SpecError> {
     let path = |key: &str| format!("mpi.collectives.{key}");
     let combine = settings
@@ -22,12 +83,23 @@ pub(crate) fn algorithms(
     if settings.segment_bytes == 0 {
         return Err(SpecError::value(path("segment"), "0 B", "1 B or more"));
     }
+    if settings.nccl.is_some() && settings.family != Family::Nccl {
+        let library = format!("library = \"{}\"", settings.family.name());
+        return Err(SpecError::value(
+            path("nccl"),
+            library,
+            "library = \"nccl\", whose tuner it is for",
+        ));
+    }
+    let nccl = settings.nccl.as_ref().map(nccl).transpose()?;
     let groups: Vec<u32> = group_of_rank.iter().map(|group| group.0).collect();
     let mut algorithms = Algorithms {
         family: settings.family,
         combine,
         segment: Bytes(settings.segment_bytes),
         groups: Some(Groups::new(&groups)),
+        nodes: Some(Nodes::new(node_of_rank)),
+        nccl: nccl.unwrap_or_default(),
         ..Algorithms::default()
     };
     for (operation, name) in &settings.algorithms.0 {
@@ -93,6 +165,8 @@ pub(crate) fn call(
 
 #[cfg(test)]
 mod tests {
+    use odonata_load::collective::{NcclAlgorithm, Protocol};
+
     use super::*;
 
     fn set(operation: &str, name: &str) -> Result<Algorithms, SpecError> {
@@ -100,7 +174,7 @@ mod tests {
             algorithms: spec::NamedAlgorithms([(operation.to_owned(), name.to_owned())].into()),
             ..spec::Collectives::default()
         };
-        algorithms(&settings, &[GroupId(0), GroupId(1)])
+        algorithms(&settings, &[GroupId(0), GroupId(1)], &[])
     }
 
     #[test]
@@ -113,16 +187,40 @@ mod tests {
             combine_bandwidth_bytes_per_s: Some(1),
             ..spec::Collectives::default()
         };
-        let error = algorithms(&slow, &[]).unwrap_err();
+        let error = algorithms(&slow, &[], &[]).unwrap_err();
         assert_eq!(error.path, "mpi.collectives.combine_bandwidth");
         let empty = spec::Collectives {
             segment_bytes: 0,
             ..spec::Collectives::default()
         };
         assert_eq!(
-            algorithms(&empty, &[]).unwrap_err().path,
+            algorithms(&empty, &[], &[]).unwrap_err().path,
             "mpi.collectives.segment"
         );
+    }
+
+    #[test]
+    fn nccl_is_told_what_it_may_choose() {
+        let with = |family, algo: &str, proto: &str| spec::Collectives {
+            family,
+            nccl: Some(spec::Nccl {
+                algo: algo.into(),
+                proto: proto.into(),
+                ..spec::Nccl::default()
+            }),
+            ..spec::Collectives::default()
+        };
+        let found = |settings: &spec::Collectives| algorithms(settings, &[], &[]);
+        let taken = found(&with(Family::Nccl, "Ring", "^LL128")).unwrap().nccl;
+        assert_eq!(*taken.algorithms, [NcclAlgorithm::Ring]);
+        assert_eq!(*taken.protocols, [Protocol::Ll, Protocol::Simple]);
+        let error = |settings: &spec::Collectives| found(settings).unwrap_err().to_string();
+        let unknown = error(&with(Family::Nccl, "nvls", ""));
+        assert!(unknown.contains("tree, ring, pat"), "{unknown}");
+        let none = error(&with(Family::Nccl, "", "^ll,ll128,simple"));
+        assert!(none.contains("mpi.collectives.nccl.proto"), "{none}");
+        let other = error(&with(Family::Mpich, "", ""));
+        assert!(other.contains("library = \"nccl\""), "{other}");
     }
 
     #[test]

@@ -182,7 +182,7 @@ fn plan_job(
     let path = |key: &str| format!("job[{position}].{key}");
     let recording = match &job.load {
         Load::Motif(motif) => {
-            let algorithms = collectives::algorithms(&scenario.mpi.collectives, &[])?;
+            let algorithms = collectives::algorithms(&scenario.mpi.collectives, &[], &[])?;
             load::read_recording(motif, job.ranks, &algorithms, &path("motif"))?
         }
         Load::Traffic(_) => None,
@@ -265,7 +265,11 @@ fn plan_job(
             group_of_rank: &group_of_rank,
             node_of_rank,
             topology,
-            algorithms: collectives::algorithms(&scenario.mpi.collectives, &group_of_rank)?,
+            algorithms: collectives::algorithms(
+                &scenario.mpi.collectives,
+                &group_of_rank,
+                node_of_rank,
+            )?,
             additions,
         };
         load::build_load(&job.load, recording, &context)

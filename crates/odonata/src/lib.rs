@@ -87,7 +87,7 @@ pub use odonata_steering::{
 };
 pub use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 pub use plug_in::{PlugIns, PluggedScenario};
-pub use registry::{List, chosen_algorithm, registry};
+pub use registry::{Chosen, List, chosen_algorithm, registry};
 pub use routing::build_routing;
 pub use run::run;
 pub use spec::Scenario;

@@ -4,15 +4,17 @@
 use std::any::type_name;
 
 use odonata_declare::{Entry, Named, entries};
+use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Schedule};
-use odonata_load::collective::{self, Family as Library};
+use odonata_load::collective::{self, Cpu, Family as Library, Gpu, NcclVersion};
 use odonata_load::replay::Format as TraceFormat;
-use odonata_load::{CollectiveKind, LoadError};
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
-use odonata_units::Bytes;
+use odonata_units::{Bytes, NodeId};
 use serde::Serialize;
 
+use crate::collectives;
 use crate::coupling::Traffic;
+use crate::error::SpecError;
 use crate::spec;
 
 /// Things that are called by a name, of one kind.
@@ -47,20 +49,29 @@ const AUTO: Entry = Entry {
     by_value: false,
 };
 
-/// The algorithm, and the bytes of its segments, that a library's rules choose for an operation of
-/// `ranks` with a vector of these bytes, or blocks.
+/// What is chosen: the algorithm, the bytes of its segments and NCCL's protocol.
+pub type Chosen = (&'static str, Option<u64>, Option<&'static str>);
+
+/// What the rules of the library of `mpi.collectives` choose for an operation of `ranks`, of which
+/// `per_node` are on each node, with a vector of these bytes, or blocks.
 ///
 /// # Errors
-/// If there is no such library or operation.
+/// If the settings are wrong, or there is no such operation.
 pub fn chosen_algorithm(
-    library: &str,
+    settings: &spec::Collectives,
     operation: &str,
     bytes: u64,
-    ranks: u32,
-) -> Result<(&'static str, Option<u64>), LoadError> {
-    let library: Library = library.parse()?;
-    let (name, segment) = library.chosen(operation, Bytes(bytes), ranks)?;
-    Ok((name, segment.map(|segment| segment.0)))
+    (ranks, per_node): (u32, u32),
+) -> Result<Chosen, SpecError> {
+    let nodes: Vec<NodeId> = (0..ranks)
+        .map(|rank| NodeId(rank / per_node.max(1)))
+        .collect();
+    let algorithms = collectives::algorithms(settings, &[], &nodes)?;
+    let chosen = algorithms.chosen(operation, Bytes(bytes), ranks);
+    let (name, segment, protocol) =
+        chosen.map_err(|error| SpecError::new("mpi.collectives", error.to_string()))?;
+    let segment = segment.map(|segment| segment.0);
+    Ok((name, segment, protocol.map(|protocol| protocol.name())))
 }
 
 /// Every list.
@@ -117,6 +128,9 @@ pub fn registry() -> Vec<List> {
         list::<spec::Between>("between"),
         list::<CollectiveKind>("operation"),
         list::<Library>("library"),
+        list::<NcclVersion>("nccl_version"),
+        list::<Gpu>("gpu"),
+        list::<Cpu>("cpu"),
         list::<TraceFormat>("trace_format"),
         list::<LogFormat>("log_format"),
         list::<LogKind>("log_kind"),

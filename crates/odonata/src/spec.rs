@@ -53,7 +53,7 @@ pub use motif::{
     Receives, RegionBorder, RepeatPhase, RepeatRank, ReplayOptions, Sends, TimeBorder, Trace,
     TraceBorder, Tree,
 };
-pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, WithinNode};
+pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, Nccl, WithinNode};
 pub use network::{
     AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime, Keys,
     MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via, Weights,

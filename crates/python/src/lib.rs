@@ -222,16 +222,20 @@ mod _engine {
         Ok((table, found.into_iter().map(mistake).collect()))
     }
 
-    /// The algorithm, and the bytes of its segments, that a library's rules choose for an operation
-    /// of `ranks`, at least one, with a vector of these bytes, or blocks.
+    /// The algorithm, the bytes of its segments and NCCL's protocol that the library of
+    /// `mpi.collectives`, in JSON, chooses for an operation of `ranks`, at least one, `per_node` on
+    /// each node, with a vector of these bytes, or blocks.
     #[pyfunction]
     fn chosen_algorithm(
-        library: &str,
+        settings: &str,
         operation: &str,
         bytes: u64,
         ranks: u32,
-    ) -> PyResult<(&'static str, Option<u64>)> {
-        odonata::chosen_algorithm(library, operation, bytes, ranks)
+        per_node: u32,
+    ) -> PyResult<odonata::Chosen> {
+        let settings = serde_json::from_str(settings)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        odonata::chosen_algorithm(&settings, operation, bytes, (ranks, per_node))
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

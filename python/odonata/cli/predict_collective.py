@@ -163,7 +163,9 @@ def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
 
     table = new_table()
     table.add_column("algorithm", overflow="fold")
-    for heading in ("bytes", "median", "p10", "p90"):
+    of_nccl = any(one.of_nccl for one in found)
+    bus = ("bus bandwidth",) if of_nccl else ()
+    for heading in ("bytes", "median", "p10", "p90", *bus):
         table.add_column(heading, justify="right")
 
     def time(value: float | None) -> str:
@@ -171,11 +173,12 @@ def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
 
     for one in found:
         table.add_row(
-            Text(one.algorithm),
+            Text(" ".join(filter(None, (one.algorithm, one.protocol)))),
             f"{one.bytes:,}",
             time(one.median_ns),
             time(one.p10_ns),
             time(one.p90_ns),
+            *([f"{one.bus_bandwidth:.2f} GB/s"] if of_nccl else []),
         )
     out = terminal()
     first = found[0]

@@ -210,6 +210,77 @@ def shared_form(alone: HostModel) -> Form:
     return Form("by size, several ranks a node", free, host_model)
 
 
+#: Sizes of messages of NCCL at which a delay is free.
+GPU_SIZES = (KIB, 16 * KIB, 128 * KIB, MIB)
+
+
+def _gpu(values: Sequence[float], rank_byte: float | None) -> HostModel:
+    call, overhead, delay, *rest = values
+    steps, within = rest[: len(GPU_SIZES)], rest[len(GPU_SIZES) : len(GPU_SIZES) + 3]
+    return HostModel(
+        send_ns=overhead,
+        receive_ns=overhead,
+        delay_ns=delay,
+        times=(),
+        delays=tuple(zip(GPU_SIZES, np.cumsum(steps).tolist(), strict=True)),
+        call_ns=call,
+        combine=(),
+        copy=(),
+        within=Within(within[0], within[0], (), within[1], within[2]),
+        rank_byte_ns=rank_byte,
+        exchange_byte_ns=rest[-1],
+    )
+
+
+def gpu_form(scenario: Scenario) -> Form:
+    """Costs of nodes of GPUs with NCCL: a call, messages between nodes and within them.
+
+    Likely beforehand are what NCCL's tuner takes for a call and its steps (`src/graph/tuning.cc`:
+    7 to 14 µs, 3 to 14 µs between nodes, 1 to 4 µs over NVLink), and 5 GB/s for a rank that sends
+    to each by itself.
+
+    Args:
+        scenario: What a rank has of its node's interfaces.
+    """
+    shared = scenario.machine.shared if scenario.machine else None
+    rate = shared.rank_bandwidth if shared else None
+    free = (
+        Free("call", "ns", 10_000.0, 0.7),
+        Free("overhead of a message", "ns", 500.0, 1.0),
+        Free("delay of a message", "ns", 4_000.0, 1.0),
+        *(Free(f"delay, message of {_size(size)}", "ns more", 3_000.0, 1.5) for size in GPU_SIZES),
+        Free("overhead within a node", "ns", 300.0, 1.0),
+        Free("latency within a node", "ns", 1_000.0, 0.7),
+        Free("byte within a node", "ns/B", 1 / 200, 1.0),
+        Free("byte of a rank that sends to each", "ns/B", 0.2, 0.7),
+    )
+    rank_byte = None if rate is None else 1e9 / int(rate)
+    return Form("GPUs", free, lambda values: _gpu(values, rank_byte))
+
+
+def gpu_part(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """What calibrates nodes of GPUs: out of place, 64 KiB to 1 GiB, every other size.
+
+    Of the numbers of nodes the smaller half (the middle one, too).
+    """
+    rows = gpu_rows(measurements)
+    counts = sorted({row.nodes for row in rows})
+    few = set(counts[: (len(counts) + 1) // 2])
+    return [row for row in rows if row.nodes in few and row.bytes.bit_length() % 2]
+
+
+def gpu_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
+    """What nccl-tests measured out of place, on known hosts, of 64 KiB to 1 GiB."""
+    return [
+        row
+        for row in measurements
+        if row.library == "nccl"
+        and row.name == "out of place"
+        and row.hosts
+        and 64 * KIB <= row.bytes <= 1024 * MIB
+    ]
+
+
 def _scaled(
     points: Sequence[tuple[int, float]], short: float, longer: float, longest: float
 ) -> tuple[tuple[int, float], ...]:
@@ -464,7 +535,13 @@ def calibrate(
     """
     from scipy.optimize import least_squares
 
-    used = shared_part(measurements) if shared else calibration_part(measurements)
+    of_gpus = not isinstance(scenario.mpi.collectives, str) and (
+        scenario.mpi.collectives.library == "nccl"
+    )
+    rows = list(measurements)
+    used = shared_part(rows) if shared else calibration_part(rows)
+    if of_gpus:
+        used, form = gpu_part(rows), form or gpu_form(scenario)
     if form is None:
         form = shared_form(HostModel.of(scenario)) if shared else BY_SIZE
         form = _with_interfaces(form, scenario, shared)
@@ -479,7 +556,14 @@ def calibrate(
         )
     predictor = Predictor(scenario, engine=engine)
     cases = [
-        predictor.case(row.hosts, row.operation, row.name, row.bytes, row.per_node) for row in used
+        predictor.case(
+            row.hosts,
+            row.operation,
+            "auto" if row.library == "nccl" else row.name,
+            row.bytes,
+            row.per_node,
+        )
+        for row in used
     ]
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, engine, cases)) as pool:
         model = _Residuals(form, used, lambda hosts: list(pool.map(_times, hosts)), progress)
@@ -678,6 +762,8 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
     }
     if host.rank_byte_ns is not None:
         machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
+    if host.exchange_byte_ns is not None:
+        machine["exchange_bandwidth"] = f"{round(1e9 / host.exchange_byte_ns / 1e6)} MB/s"
     if within is None:
         return {"mpi": mpi, "machine": machine}
     shared = {

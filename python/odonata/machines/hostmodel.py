@@ -29,6 +29,8 @@ _FROM_INPUT = (
 )
 #: The name of the library whose copies differ from Open MPI's and PICO's.
 _MPICH = "mpich"
+#: Operations in which NCCL sends to each rank by itself.
+_EXCHANGES = ("alltoall", "gather", "scatter")
 #: Operations whose ranks wait for the root alone.
 _FROM_ROOT = ("broadcast", "scatter")
 
@@ -47,6 +49,8 @@ def copied(operation: str, algorithm: str, ranks: int, library: str = "") -> flo
         ranks: That take part.
         library: Who carries it out, as in :class:`odonata.machines.names.Measured`.
     """
+    if library == "nccl":  # kernels read one buffer and write the other
+        return 0.0
     if operation == "reduce" and algorithm in _FROM_INPUT and library != _MPICH:
         return 0.0
     if operation in _WHOLE:
@@ -100,6 +104,7 @@ class HostModel:
         redirect_ns: What a message costs its sender besides, if the last went to another rank.
         rank_byte_ns: Of a byte through a rank's share of its node's interfaces; ``None``: what the
             scenario's interfaces say.
+        exchange_byte_ns: The same in all-to-alls, gathers and scatters; ``None``: as in others.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -116,6 +121,7 @@ class HostModel:
     entry_ns: float = 0.0
     redirect_ns: float = 0.0
     rank_byte_ns: float | None = None
+    exchange_byte_ns: float | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
@@ -158,6 +164,7 @@ class HostModel:
             call_ns=_ns(shared.call),
             entry_ns=_ns(shared.entry_delay),
             rank_byte_ns=_byte_ns(shared.rank_bandwidth),
+            exchange_byte_ns=_byte_ns(shared.exchange_bandwidth),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),
             within=Within(
@@ -202,6 +209,12 @@ class HostModel:
             return self
         short = [(size, time) for size, time in self.times if size < above]
         return replace(self, times=(*short, longest, *beyond))
+
+    def in_operation(self, operation: str) -> HostModel:
+        """What holds in an operation."""
+        if self.exchange_byte_ns is None or operation not in _EXCHANGES:
+            return self
+        return replace(self, rank_byte_ns=self.exchange_byte_ns)
 
     def put_into(self, form: dict[str, Any], size: int) -> None:
         """Sets what the engine's form of a scenario says of hosts, for vectors of a size."""

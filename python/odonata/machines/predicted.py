@@ -16,6 +16,11 @@ from odonata.results import SCENARIO_FILE
 from odonata.results.stored import OrNull, read_keys, refusal
 from odonata.scenario import Scenario
 
+#: Operations whose vector has a block for every rank.
+BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
+#: Algorithms of NCCL.
+OF_NCCL = ("channel-rings", "double-tree", "pat", "rounds")
+
 #: What predictions are kept in.
 PREDICTIONS_FILE = "predictions.json"
 
@@ -36,6 +41,7 @@ class Prediction:
         p90_ns: 90th percentile.
         spread: Where the percentiles are from: ``measured`` with the calibration, or calls
             ``simulated`` beside other jobs; ``None`` without.
+        protocol: NCCL's, where its tuner chose.
     """
 
     collective: str
@@ -48,10 +54,32 @@ class Prediction:
     p10_ns: float | None
     p90_ns: float | None
     spread: str | None = None
+    protocol: str | None = None
+
+    @property
+    def of_nccl(self) -> bool:
+        """Whether the algorithm is one of NCCL's."""
+        return self.algorithm in OF_NCCL
+
+    @property
+    def bus_bandwidth(self) -> float:
+        """As nccl-tests prints it, in GB/s: what each rank would send and receive around a ring.
+
+        The size over the time, times 2 (n - 1) / n of all-reduces, (n - 1) / n of operations with a
+        block for each of n ranks, and 1 of others (nccl-tests, `PERFORMANCE.md`).
+        """
+        others = (self.ranks - 1) / self.ranks
+        blocks = others if self.collective in BY_BLOCK else 1.0
+        factor = 2 * others if self.collective == "allreduce" else blocks
+        return self.bytes / self.median_ns * factor
 
     def to_dict(self) -> dict[str, Any]:
-        """As nested dicts, for JSON."""
-        return asdict(self)
+        """As nested dicts, for JSON; of NCCL with protocol and bus bandwidth."""
+        found = asdict(self)
+        del found["protocol"]
+        if self.of_nccl:
+            found |= {"protocol": self.protocol, "bus_bandwidth_gb_s": self.bus_bandwidth}
+        return found
 
 
 @dataclass(frozen=True)
@@ -141,8 +169,11 @@ def load(directory: Path) -> Predicted:
     saved = read_keys(file, _FORM)
     if not saved["predictions"]:
         raise refusal(file, "it has no prediction")
-    names = [one.name for one in fields(Prediction)]
-    found = [Prediction(**{key: one[key] for key in names}) for one in saved["predictions"]]
+    names = [one.name for one in fields(Prediction) if one.name != "protocol"]
+    found = [
+        Prediction(**{key: one[key] for key in names}, protocol=one.get("protocol"))
+        for one in saved["predictions"]
+    ]
     machine = Scenario.from_file(directory / SCENARIO_FILE)
     return Predicted(machine, **{**{key: saved[key] for key in _FORM}, "predictions": found})
 

@@ -32,7 +32,7 @@ from odonata.machines.names import (
     measured_name,
     operation_of,
 )
-from odonata.machines.predicted import Predicted, Prediction, save
+from odonata.machines.predicted import BY_BLOCK, OF_NCCL, Predicted, Prediction, save
 from odonata.machines.tofu import box
 from odonata.output import Claim
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
@@ -41,18 +41,22 @@ from odonata.units import Size, UnitError
 #: Messages of a call for each pair of ranks, of algorithms that have about this many.
 MESSAGES_PER_PAIR = {
     ("allreduce", "ring"): 2.0,
+    ("allreduce", "channel-rings"): 2.0,
     ("allreduce", "segmented-ring"): 2.0,
     ("allgather", "bine-blocks"): 1.0,
     ("allgather", "neighbour-exchange"): 0.5,
     ("allgather", "ring"): 1.0,
+    ("allgather", "channel-rings"): 1.0,
     ("allgather", "sparbit"): 1.0,
     ("alltoall", "linear"): 1.0,
     ("alltoall", "pairwise"): 1.0,
+    ("alltoall", "rounds"): 1.0,
     ("alltoall", "scattered"): 1.0,
     ("broadcast", "scatter-ring"): 1.0,
     ("reduce-scatter", "bine-blocks"): 1.0,
     ("reduce-scatter", "pairwise"): 1.0,
     ("reduce-scatter", "ring"): 1.0,
+    ("reduce-scatter", "channel-rings"): 1.0,
 }
 
 #: Calls of up to this many messages are simulated whole.
@@ -67,7 +71,7 @@ SHORTENED = 60_000
 #: there are.
 SHORTENED_AT_ONCE = 10_000
 _BLOCK_AFTER_BLOCK = ("sparbit", "bine-blocks")
-_AT_ONCE = ("linear", "scattered", *_BLOCK_AFTER_BLOCK)
+_AT_ONCE = ("linear", "rounds", "scattered", *_BLOCK_AFTER_BLOCK)
 
 #: Algorithms that send by ``MPI_Isend``; all others by ``MPI_Send`` or ``MPI_Sendrecv``, also where
 #: a rank only sends one message, as in linear gathers (Open MPI 4.1, ``coll_base_*.c``; PICO's
@@ -77,7 +81,7 @@ _WITHOUT_WAITING = {
     *(("broadcast", name) for name in ("knomial", "linear")),
     *(("broadcast", name) for name in ("bine-at-once", "bine-near-at-once")),
     *(("allgather", name) for name in ("k-bruck", "sparbit", "bine-blocks")),
-    *(("alltoall", name) for name in ("linear", "scattered")),
+    *(("alltoall", name) for name in ("linear", "rounds", "scattered")),
     ("reduce-scatter", "bine-blocks"),
 }
 
@@ -86,9 +90,6 @@ _WITHOUT_WAITING = {
 WITH_OTHERS = 10_000
 #: Simulated time of all calls beside other jobs together, in ns, and the fewest calls.
 MOST_TOGETHER, FEWEST = 2e9, 4 * others.STATES
-
-#: Operations whose vector has a block for every rank.
-BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,7 @@ class Case:
             scenario says, of ``bine-segmented`` the block of a rank.
         library: Who carries the algorithm out, of names that say
             (:class:`odonata.machines.names.Measured`); otherwise the library of the scenario.
+        protocol: NCCL's, where its tuner has chosen.
     """
 
     operation: str
@@ -115,6 +117,7 @@ class Case:
     per_node: int = 1
     segment: int | None = None
     library: str = ""
+    protocol: str | None = None
 
     @property
     def ranks(self) -> int:
@@ -226,10 +229,15 @@ class Predictor:
         check(case)
         if ours != "auto":
             return case
-        chosen, segment = _engine.chosen_algorithm(
-            self._library, operation, case.message, case.ranks
+        rules = json.dumps(self._form["mpi"]["collectives"])
+        chosen, segment, protocol = _engine.chosen_algorithm(
+            rules, operation, case.message, case.ranks, per_node
         )
-        return replace(case, algorithm=chosen, segment=segment)
+        return replace(case, algorithm=chosen, segment=segment, protocol=protocol)
+
+    def candidates(self, operation: str, ranks: int) -> list[str]:
+        """What is compared where no algorithm is named: of NCCL what its tuner chooses."""
+        return ["auto"] if self._library == "nccl" else candidates(operation, ranks)
 
     def predict(self, case: Case) -> Prediction:
         """Predicts one case.
@@ -258,6 +266,7 @@ class Predictor:
             p10_ns=median * low if low else None,
             p90_ns=median * high if high else None,
             spread="simulated" if self.jobs is not None else "measured" if spread else None,
+            protocol=case.protocol,
         )
 
     def time_ns(self, case: Case, host: HostModel) -> float:
@@ -365,7 +374,7 @@ class Predictor:
             host = host if limit is None else host.without_copies(limit, int(blocking))
         elif blocking:
             form["mpi"]["eager_limit_bytes"] = int(blocking)
-        host.put_into(form, case.size)
+        host.in_operation(case.operation).put_into(form, case.size)
         segment = case.segment
         if segment is None and case.algorithm == "bine-segmented":
             segment = max(-(-case.size // _power_of_two(case.ranks)), 1)
@@ -449,7 +458,7 @@ def predict_collective(
     rows = [
         [
             predictor.case(listed, operation, name, count, per_node)
-            for name in wanted or candidates(operation, first.ranks)
+            for name in wanted or predictor.candidates(operation, first.ranks)
         ]
         for count in counts
     ]
@@ -525,7 +534,9 @@ def candidates(operation: str, ranks: int) -> list[str]:
     return [
         name
         for name in algorithms_of(operation)
-        if possible(operation, name, ranks) and not (name in _OF_OTHERS and ranks > _MOST_OF_OTHERS)
+        if name not in OF_NCCL
+        and possible(operation, name, ranks)
+        and not (name in _OF_OTHERS and ranks > _MOST_OF_OTHERS)
     ]
 
 
@@ -543,6 +554,8 @@ def messages(case: Case) -> float:
     """About how many a call has, of what repeats; 0 if nothing does."""
     if case.algorithm == "bine-segmented":
         return float(case.ranks * sum(_segments(case)))
+    if case.algorithm == "double-tree":
+        return float(repeated(case)[0] * _OF_CHUNKS * case.ranks)
     per_pair = MESSAGES_PER_PAIR.get((case.operation, case.algorithm), 0.0)
     return per_pair * case.ranks * (case.ranks - 1)
 
@@ -557,6 +570,8 @@ def repeated(case: Case) -> tuple[int, int]:
     per_pair = MESSAGES_PER_PAIR.get((case.operation, case.algorithm), 0.0)
     if case.algorithm == "bine-segmented":
         return max(_segments(case)), ranks * max(int(math.log2(ranks)), 1)
+    if case.algorithm == "double-tree":
+        return max(-(-case.size // (case.segment or _OF_TREES)), 1), _OF_CHUNKS * ranks
     if not per_pair:
         return 1, 0
     if case.algorithm in _BLOCK_AFTER_BLOCK:
@@ -574,6 +589,10 @@ def repeated_within(case: Case, most: int) -> int:
         halvings = range(int(math.log2(case.ranks)))
         return sum(min(1 << power, most) for power in halvings)
     return min(repeated(case)[0], most)
+
+
+#: Messages of a rank for a chunk along each of two trees, and bytes of those of NCCL's Simple.
+_OF_CHUNKS, _OF_TREES = 4, 1024 * 1024
 
 
 def _segments(case: Case) -> list[int]:

@@ -8,6 +8,7 @@ use odonata_units::{Bandwidth, Bytes};
 use serde::{Deserialize, Serialize};
 
 use super::groups::Groups;
+use super::nccl::{Nccl, Nodes};
 use crate::error::LoadError;
 
 /// Declares the algorithms of an operation and their names.
@@ -78,6 +79,9 @@ algorithms! {
     BineAtOnce = "bine-at-once",
     /// Down the Bine tree that reaches the nearest first, to all children at once.
     BineNearAtOnce = "bine-near-at-once",
+    /// Around a ring that visits a node's members one after another, in chunks, each channel with
+    /// its share: NCCL.
+    ChannelRings = "channel-rings",
     /// Scattered down a Bine tree, then an all-gather between the same partners.
     BineScatterAllgather = "bine-scatter-allgather",
     /// van de Geijn: scattered down a binomial tree, then an all-gather by
@@ -107,6 +111,8 @@ algorithms! {
     Knomial = "knomial",
     /// Up a Bine tree (De Sensi et al. 2025).
     Bine = "bine",
+    /// The way back of the broadcast of that name: NCCL.
+    ChannelRings = "channel-rings",
     /// Reduce-scatter between the partners of Bine trees, then a gather up such a tree.
     BineScatterGather = "bine-scatter-gather",
     /// Up a binary tree whose places are in the order of members, in segments: Open MPI's for
@@ -129,6 +135,13 @@ algorithms! {
     Ring = "ring",
     /// The same; blocks longer than a segment are combined segment by segment.
     SegmentedRing = "segmented-ring",
+    /// As ring, around one ring for each channel, which visits a node's members one after another
+    /// and enters the node at another of them: NCCL.
+    ChannelRings = "channel-rings",
+    /// Up and down two binary trees between nodes, of which each node is a leaf of one, with half
+    /// of the vector each, and a chain of the members of a node: NCCL, after Sanders, Speck, Träff
+    /// 2009.
+    DoubleTree = "double-tree",
     /// As Rabenseifner's, between the partners of Bine trees (De Sensi et al. 2025, for
     /// bandwidth, with remapped blocks).
     Bine = "bine",
@@ -191,6 +204,11 @@ algorithms! {
     BineBlocks = "bine-blocks",
     /// Around a ring.
     Ring = "ring",
+    /// Around one ring for each channel, as all-reductions: NCCL.
+    ChannelRings = "channel-rings",
+    /// At distances n/2, n/4, …, all blocks that go the same way in a message: NCCL's parallel
+    /// aggregated trees.
+    Pat = "pat",
     /// Partners at distances 1, 2, 4, … exchange what they have.
     RecursiveDoubling = "recursive-doubling",
     /// Chen et al. 2005: both ways around, two blocks at a time. A ring where
@@ -212,6 +230,8 @@ algorithms! {
     Linear = "linear",
     /// As linear, with 32 members at a time.
     Scattered = "scattered",
+    /// As linear, with eight members for each channel at a time: NCCL's sends and receives.
+    Rounds = "rounds",
     /// Between the partners of Bine trees: log₂ n rounds with half of the data each (De Sensi et
     /// al. 2025). Bruck's where the number of members is no power of two.
     Bine = "bine",
@@ -254,6 +274,10 @@ algorithms! {
     Pairwise = "pairwise",
     /// Around a ring.
     Ring = "ring",
+    /// Around one ring for each channel, as all-reductions: NCCL.
+    ChannelRings = "channel-rings",
+    /// The way back of the all-gather of that name: NCCL.
+    Pat = "pat",
     /// As recursive halving, between the partners of Bine trees, from whose order blocks are
     /// brought home at the end (De Sensi et al. 2025).
     Bine = "bine",
@@ -292,6 +316,8 @@ algorithms! {
     MpichBySelection = "mpich-3.4",
     /// Open MPI 4.1 and 5.0: tables by number of members and size.
     OpenMpiByTable = "open-mpi-4.1",
+    /// NCCL: the time that its tuner expects.
+    Nccl = "nccl",
 }
 
 /// The algorithms of an operation.
@@ -381,6 +407,10 @@ pub struct Algorithms {
     pub segment: Bytes,
     /// Which members are close to each other, for [`AlltoallAlgorithm::Hierarchical`].
     pub groups: Option<Arc<Groups>>,
+    /// Which members share a node, for NCCL's algorithms.
+    pub nodes: Option<Nodes>,
+    /// NCCL's channels, and what its tuner goes by.
+    pub nccl: Nccl,
     /// Algorithm of `MPI_Barrier`. For this and the following, `None`: automatic.
     pub barrier: Option<BarrierAlgorithm>,
     /// Algorithm of `MPI_Bcast`.
@@ -412,6 +442,8 @@ impl Default for Algorithms {
             combine: None,
             segment: Bytes(32 * 1024),
             groups: None,
+            nodes: None,
+            nccl: Nccl::default(),
             barrier: None,
             broadcast: None,
             reduce: None,

@@ -6,19 +6,24 @@ use odonata_units::Bytes;
 
 use super::algorithms::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
-    BarrierAlgorithm, BroadcastAlgorithm, GatherAlgorithm, ReduceAlgorithm, ReduceScatterAlgorithm,
-    ScanAlgorithm, ScatterAlgorithm,
+    BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, ReduceAlgorithm,
+    ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 use super::data::{Blocks, Data};
 use super::exchange::{Folding, Tree};
-use super::phase::{Pattern, Phase};
+use super::nccl::{NcclAlgorithm, Nodes, Protocol, Tuned};
+use super::phase::{Facing, Order, Pattern, Phase};
 use super::{CollectiveCall, PHASE_TAGS};
 use crate::communicator::Member;
+use crate::error::LoadError;
 use crate::program::CollectiveKind;
 
 /// Members with which a scattered all-to-all talks at once
 /// (`MPIR_CVAR_ALLTOALL_THROTTLE` of MPICH).
 const BATCH: u32 = 32;
+
+/// Members with which a channel of NCCL exchanges at once (`NCCL_MAX_DEV_WORK_P2P_PER_BATCH`).
+const PAIRS_OF_CHANNEL: u32 = 8;
 
 /// Phases that tags can tell apart.
 const MOST_PHASES: usize = (1 << 16) / PHASE_TAGS as usize;
@@ -41,9 +46,45 @@ fn whole(total: Bytes) -> Data {
     Data::Split { total, parts: 1 }
 }
 
+/// What a lane has of this many bytes.
+fn share_of(bytes: Bytes, lane: u32, lanes: u32) -> Bytes {
+    let up_to = |lane: u32| u128::from(bytes.0) * u128::from(lane) / u128::from(lanes);
+    Bytes((up_to(lane + 1) - up_to(lane)) as u64)
+}
+
+/// What a lane has of data.
+fn shared(data: &Data, lane: u32, lanes: u32) -> Data {
+    let share = |bytes| share_of(bytes, lane, lanes);
+    match data {
+        Data::Equal { block, parts } => Data::Equal {
+            block: share(*block),
+            parts: *parts,
+        },
+        Data::Split { total, parts } => Data::Split {
+            total: share(*total),
+            parts: *parts,
+        },
+        Data::Listed(sizes) => Data::Listed(sizes.iter().map(|&size| share(size)).collect()),
+        Data::Nothing | Data::Own { .. } => data.clone(),
+    }
+}
+
+/// NCCL's way to carry out a call.
+struct Way {
+    algorithm: NcclAlgorithm,
+    protocol: Protocol,
+    channels: u32,
+    per_node: u32,
+    /// Data of a message along a tree or chain.
+    chunk: Bytes,
+}
+
 /// Phases in the making, all with the same root.
 struct Phases {
     root: Member,
+    order: Order,
+    lanes: u32,
+    protocol: Protocol,
     phases: Vec<Phase>,
 }
 
@@ -51,6 +92,9 @@ impl Phases {
     fn from(root: Member) -> Self {
         Self {
             root,
+            order: Order::Numbers,
+            lanes: 1,
+            protocol: Protocol::default(),
             phases: Vec::new(),
         }
     }
@@ -66,8 +110,54 @@ impl Phases {
             pattern,
             data: data.clone(),
             root,
+            order: self.order,
             repeats: None,
         });
+        self
+    }
+
+    /// These patterns, one after the other, around the ring of each channel with its share.
+    fn rings(mut self, way: &Way, patterns: &[Pattern], data: impl Fn(u32, u32) -> Data) -> Self {
+        (self.lanes, self.protocol) = (way.channels, way.protocol);
+        for lane in 0..self.lanes {
+            self.order = Order::Nodes {
+                per_node: way.per_node,
+                turn: lane * way.per_node / self.lanes,
+                nodes: Facing::Forward,
+            };
+            let data = data(lane, self.lanes);
+            for pattern in patterns {
+                self = self.then(pattern.clone(), &data);
+            }
+        }
+        self
+    }
+
+    /// Up and down two trees, or twice two.
+    fn trees(mut self, way: &Way, bytes: Bytes, size: u32) -> Self {
+        (self.lanes, self.protocol) = (way.channels.next_multiple_of(2), way.protocol);
+        let tree = Tree::OfNodes {
+            per_node: way.per_node,
+        };
+        let even = (size / way.per_node).is_multiple_of(2);
+        for lane in 0..self.lanes {
+            self.order = Order::Nodes {
+                per_node: way.per_node,
+                turn: lane * way.per_node / self.lanes,
+                nodes: match (lane % 2, even) {
+                    (0, _) => Facing::Forward,
+                    (_, true) => Facing::Backward,
+                    (_, false) => Facing::Shifted,
+                },
+            };
+            let data = segmented(share_of(bytes, lane, self.lanes), way.chunk);
+            let top = Member(self.order.member(0, size));
+            self = self.then_from(top, Pattern::Up(tree), &data).then_from(
+                top,
+                Pattern::Down(tree),
+                &data,
+            );
+        }
         self
     }
 
@@ -139,6 +229,7 @@ impl Phases {
             BroadcastAlgorithm::Knomial => {
                 self.then(Pattern::Down(Tree::Knomial), &segmented(bytes, segment))
             }
+            BroadcastAlgorithm::ChannelRings => unreachable!("by the way of NCCL"),
             BroadcastAlgorithm::Bine => self.then(Pattern::BineDown, &whole(bytes)).folded_out(
                 size,
                 Folding::All,
@@ -192,6 +283,7 @@ impl Phases {
                 Pattern::UpOverlapped(Tree::Binomial),
                 &segmented(bytes, segment),
             ),
+            ReduceAlgorithm::ChannelRings => unreachable!("by the way of NCCL"),
             ReduceAlgorithm::Knomial => self.then(Pattern::Up(Tree::Knomial), &whole(bytes)),
             ReduceAlgorithm::Bine => {
                 self.folded(size, Folding::Combined, None, &whole(bytes), |phases| {
@@ -237,8 +329,76 @@ impl Algorithms {
         CollectiveCall {
             kind,
             combine: self.combine,
+            lanes: phases.lanes,
+            protocol: phases.protocol,
             phases: phases.phases.into(),
         }
+    }
+
+    /// NCCL's way for a vector of these bytes, all blocks together: what its tuner chooses where
+    /// the library is NCCL, among all algorithms or of the one that is named.
+    fn way(&self, operation: Tuned, named: Option<NcclAlgorithm>, bytes: Bytes, size: u32) -> Way {
+        let per_node = Nodes::per_node(self.nodes, size);
+        let nccl = &self.nccl;
+        let (algorithm, protocol, channels) = match (self.family, named) {
+            (Family::Nccl, _) => {
+                let allowed = named
+                    .as_ref()
+                    .map_or(&*nccl.algorithms, std::slice::from_ref);
+                let (algorithm, protocol) = nccl.chosen(operation, allowed, bytes, size, per_node);
+                let channels = nccl.channels(algorithm, protocol, bytes, size);
+                (algorithm, protocol, channels)
+            }
+            (_, named) => {
+                let algorithm = named.unwrap_or(NcclAlgorithm::Ring);
+                (algorithm, Protocol::default(), nccl.most_channels())
+            }
+        };
+        Way {
+            algorithm,
+            protocol,
+            channels,
+            per_node,
+            chunk: nccl.chunk(algorithm, protocol, bytes, size, per_node),
+        }
+    }
+
+    /// The algorithm that the rules of the library choose, by name, the size of its segments if
+    /// they say so, and NCCL's protocol. Of a double tree a segment is what goes along all trees at
+    /// a time.
+    ///
+    /// Args: as [`Family::chosen`].
+    ///
+    /// # Errors
+    /// If it is no operation that has blocks of one size or a vector.
+    pub fn chosen(
+        &self,
+        operation: &str,
+        bytes: Bytes,
+        size: u32,
+    ) -> Result<(&'static str, Option<Bytes>, Option<Protocol>), LoadError> {
+        let (name, segment) = self.family.chosen(operation, bytes, size)?;
+        let total = Bytes(bytes.0.saturating_mul(u64::from(size)));
+        let tuned = match operation {
+            "allreduce" => Some((Tuned::Allreduce, bytes)),
+            "allgather" | "reduce-scatter" => Some((Tuned::Allgather, total)),
+            "broadcast" | "reduce" => Some((Tuned::Broadcast, bytes)),
+            _ => None,
+        };
+        Ok(match (self.family, tuned) {
+            (Family::Nccl, Some((tuned, bytes))) => {
+                let way = self.way(tuned, None, bytes, size);
+                let name = match way.algorithm {
+                    NcclAlgorithm::Tree => AllreduceAlgorithm::DoubleTree.name(),
+                    NcclAlgorithm::Ring => AllreduceAlgorithm::ChannelRings.name(),
+                    NcclAlgorithm::Pat => AllgatherAlgorithm::Pat.name(),
+                };
+                let at_once = way.chunk.0 * u64::from(way.channels.next_multiple_of(2));
+                let tree = way.algorithm == NcclAlgorithm::Tree;
+                (name, tree.then_some(Bytes(at_once)), Some(way.protocol))
+            }
+            _ => (name, segment, None),
+        })
     }
 
     fn broadcast_phases(&self, phases: Phases, bytes: Bytes, size: u32) -> Phases {
@@ -246,6 +406,9 @@ impl Algorithms {
             Some(algorithm) => (algorithm, None),
             None => self.family.broadcast(bytes, size),
         };
+        if algorithm == BroadcastAlgorithm::ChannelRings {
+            return self.along_rings(phases, Pattern::Down(Tree::Chain), bytes, size);
+        }
         phases.broadcast(algorithm, segment.unwrap_or(self.segment), bytes, size)
     }
 
@@ -254,7 +417,18 @@ impl Algorithms {
             Some(algorithm) => (algorithm, None),
             None => self.family.reduce(bytes, size),
         };
+        if algorithm == ReduceAlgorithm::ChannelRings {
+            return self.along_rings(phases, Pattern::Up(Tree::Chain), bytes, size);
+        }
         phases.reduce(algorithm, segment.unwrap_or(self.segment), bytes, size)
+    }
+
+    /// Chunks from each member of a ring to the next.
+    fn along_rings(&self, phases: Phases, pattern: Pattern, bytes: Bytes, size: u32) -> Phases {
+        let way = self.way(Tuned::Broadcast, Some(NcclAlgorithm::Ring), bytes, size);
+        phases.rings(&way, &[pattern], |lane, lanes| {
+            segmented(share_of(bytes, lane, lanes), way.chunk)
+        })
     }
 
     /// Gathers blocks of `block` bytes, or about this many.
@@ -316,8 +490,27 @@ impl Algorithms {
     /// `MPI_Allreduce` of vectors of `bytes` among `size` members.
     pub fn allreduce(&self, bytes: Bytes, size: u32) -> CollectiveCall {
         let phases = Phases::from(Member(0));
-        let algorithm = self.allreduce;
-        let phases = match algorithm.unwrap_or_else(|| self.family.allreduce(bytes, size)) {
+        let algorithm = self.allreduce.unwrap_or_else(|| {
+            let tuned = || self.way(Tuned::Allreduce, None, bytes, size).algorithm;
+            match self.family {
+                Family::Nccl if tuned() == NcclAlgorithm::Tree => AllreduceAlgorithm::DoubleTree,
+                family => family.allreduce(bytes, size),
+            }
+        });
+        let phases = match algorithm {
+            AllreduceAlgorithm::ChannelRings => {
+                let way = self.way(Tuned::Allreduce, Some(NcclAlgorithm::Ring), bytes, size);
+                let data = Data::Split {
+                    total: bytes,
+                    parts: size,
+                };
+                let patterns = [Pattern::RingReduce, Pattern::RingGather];
+                phases.rings(&way, &patterns, |lane, lanes| shared(&data, lane, lanes))
+            }
+            AllreduceAlgorithm::DoubleTree => {
+                let way = self.way(Tuned::Allreduce, Some(NcclAlgorithm::Tree), bytes, size);
+                phases.trees(&way, bytes, size)
+            }
             AllreduceAlgorithm::RecursiveDoubling => {
                 let (before, after) = (Folding::Combined, Some(Folding::All));
                 phases.folded(size, before, after, &whole(bytes), |phases| {
@@ -503,7 +696,19 @@ impl Algorithms {
     ) -> CollectiveCall {
         let phases = Phases::from(Member(0));
         let total = blocks.bytes(Blocks::All);
+        let way = |named| self.way(Tuned::Allgather, named, total, size);
+        let automatic = match self.family {
+            Family::Nccl if way(None).algorithm == NcclAlgorithm::Pat => AllgatherAlgorithm::Pat,
+            _ => automatic,
+        };
         let phases = match self.allgather.unwrap_or(automatic) {
+            AllgatherAlgorithm::ChannelRings => {
+                let way = way(Some(NcclAlgorithm::Ring));
+                phases.rings(&way, &[Pattern::RingGather], |lane, lanes| {
+                    shared(blocks, lane, lanes)
+                })
+            }
+            AllgatherAlgorithm::Pat => phases.then(Pattern::PatGather, blocks),
             AllgatherAlgorithm::Bruck => phases.then(Pattern::Bruck, blocks),
             AllgatherAlgorithm::BruckOfMany => phases.then(Pattern::BruckOfMany, blocks),
             AllgatherAlgorithm::Sparbit => phases.then(Pattern::Sparbit, blocks),
@@ -555,6 +760,9 @@ impl Algorithms {
             AlltoallAlgorithm::Pairwise => Pattern::AllToAllPairwise,
             AlltoallAlgorithm::Linear => Pattern::AllToAllAtOnce { batch: None },
             AlltoallAlgorithm::Scattered => Pattern::AllToAllAtOnce { batch: Some(BATCH) },
+            AlltoallAlgorithm::Rounds => Pattern::AllToAllAtOnce {
+                batch: Some(PAIRS_OF_CHANNEL * self.nccl.most_channels()),
+            },
             AlltoallAlgorithm::Hierarchical => {
                 let groups = groups.expect("chosen only with groups");
                 Pattern::AllToAllHierarchical(groups.clone())
@@ -601,8 +809,21 @@ impl Algorithms {
     fn reduce_scatter_of(&self, blocks: &Data, size: u32) -> CollectiveCall {
         let phases = Phases::from(Member(0));
         let total = blocks.bytes(Blocks::All);
-        let algorithm = self.reduce_scatter;
-        let phases = match algorithm.unwrap_or_else(|| self.family.reduce_scatter(total, size)) {
+        let way = |named| self.way(Tuned::Allgather, named, total, size);
+        let algorithm = self.reduce_scatter.unwrap_or_else(|| match self.family {
+            Family::Nccl if way(None).algorithm == NcclAlgorithm::Pat => {
+                ReduceScatterAlgorithm::Pat
+            }
+            family => family.reduce_scatter(total, size),
+        });
+        let phases = match algorithm {
+            ReduceScatterAlgorithm::ChannelRings => {
+                let way = way(Some(NcclAlgorithm::Ring));
+                phases.rings(&way, &[Pattern::RingReduce], |lane, lanes| {
+                    shared(blocks, lane, lanes)
+                })
+            }
+            ReduceScatterAlgorithm::Pat => phases.then(Pattern::PatReduce, blocks),
             ReduceScatterAlgorithm::RecursiveHalving => {
                 let (before, after) = (Folding::Combined, Some(Folding::Own));
                 phases.folded(size, before, after, blocks, |phases| {

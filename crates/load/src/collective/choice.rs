@@ -60,7 +60,7 @@ impl Family {
 
     pub(super) fn barrier(self, size: u32) -> BarrierAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::BARRIER,
+            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::BARRIER,
             Self::OpenMpi | Self::Fujitsu => open_mpi::barrier(size),
             Self::OpenMpiByTable => open_mpi_tables::barrier(size),
         }
@@ -73,6 +73,7 @@ impl Family {
             Self::OpenMpi => open_mpi::broadcast(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::broadcast(bytes, size),
             Self::Fujitsu => fujitsu::broadcast(bytes),
+            Self::Nccl => (BroadcastAlgorithm::ChannelRings, None),
         }
     }
 
@@ -82,6 +83,7 @@ impl Family {
             Self::OpenMpi => open_mpi::reduce(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::reduce(bytes, size),
             Self::Fujitsu => fujitsu::reduce(bytes),
+            Self::Nccl => (ReduceAlgorithm::ChannelRings, None),
         }
     }
 
@@ -92,6 +94,8 @@ impl Family {
             Self::OpenMpi => open_mpi::allreduce(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::allreduce(bytes, size),
             Self::Fujitsu => fujitsu::allreduce(bytes, size),
+            // The tuner decides: see `Algorithms::allreduce`.
+            Self::Nccl => AllreduceAlgorithm::ChannelRings,
         }
     }
 
@@ -101,6 +105,7 @@ impl Family {
             Self::OpenMpi => open_mpi::gather(block, size),
             Self::OpenMpiByTable => open_mpi_tables::gather(block, size),
             Self::Fujitsu => fujitsu::gather(block),
+            Self::Nccl => GatherAlgorithm::Linear,
         }
     }
 
@@ -110,6 +115,7 @@ impl Family {
             Self::OpenMpi => open_mpi::scatter(block, size),
             Self::OpenMpiByTable => open_mpi_tables::scatter(block, size),
             Self::Fujitsu => fujitsu::scatter(block, size),
+            Self::Nccl => ScatterAlgorithm::Linear,
         }
     }
 
@@ -119,6 +125,7 @@ impl Family {
             Self::OpenMpi => open_mpi::allgather(total, size),
             Self::OpenMpiByTable => open_mpi_tables::allgather(total, size),
             Self::Fujitsu => fujitsu::allgather(total, size),
+            Self::Nccl => AllgatherAlgorithm::ChannelRings,
         }
     }
 
@@ -127,6 +134,7 @@ impl Family {
             Self::Mpich | Self::MpichBySelection => mpich::allgather(total, size),
             Self::OpenMpi | Self::Fujitsu => open_mpi::allgatherv(total, size),
             Self::OpenMpiByTable => open_mpi_tables::allgatherv(total, size),
+            Self::Nccl => AllgatherAlgorithm::ChannelRings,
         }
     }
 
@@ -136,12 +144,13 @@ impl Family {
             Self::OpenMpi => open_mpi::alltoall(block, size),
             Self::OpenMpiByTable => open_mpi_tables::alltoall(block, size),
             Self::Fujitsu => fujitsu::alltoall(block),
+            Self::Nccl => AlltoallAlgorithm::Rounds,
         }
     }
 
     pub(super) fn alltoallv(self, size: u32) -> AlltoallvAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::ALLTOALLV,
+            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::ALLTOALLV,
             Self::OpenMpi | Self::Fujitsu => open_mpi::ALLTOALLV,
             Self::OpenMpiByTable => open_mpi_tables::alltoallv(size),
         }
@@ -153,12 +162,13 @@ impl Family {
             Self::OpenMpi => open_mpi::reduce_scatter(total, size),
             Self::OpenMpiByTable => open_mpi_tables::reduce_scatter(total, size),
             Self::Fujitsu => fujitsu::reduce_scatter(total, size),
+            Self::Nccl => ReduceScatterAlgorithm::ChannelRings,
         }
     }
 
     pub(super) fn scan(self) -> ScanAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::SCAN,
+            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::SCAN,
             Self::OpenMpi | Self::OpenMpiByTable | Self::Fujitsu => open_mpi::SCAN,
         }
     }

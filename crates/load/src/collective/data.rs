@@ -6,6 +6,8 @@ use std::sync::Arc;
 use odonata_units::Bytes;
 use serde::{Deserialize, Serialize};
 
+use super::exchange::before;
+
 /// How the data of a phase is cut into blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Data {
@@ -31,6 +33,8 @@ pub(super) enum Blocks {
     All,
     /// `count` blocks from `first` on; after the last comes the first.
     Range { first: u32, count: u32 },
+    /// `count` blocks, the first and each `step` before the last; before the first comes the last.
+    Every { first: u32, step: u32, count: u32 },
     /// The blocks of an all-to-all among `size` whose way has `distance` in its binary
     /// representation.
     Ways { distance: u32, size: u32 },
@@ -79,9 +83,10 @@ impl Data {
             (Self::Equal { block, parts }, Blocks::All) => {
                 Bytes(block.0.saturating_mul(u64::from(*parts)))
             }
-            (Self::Equal { block, .. }, Blocks::Range { count, .. }) => {
-                Bytes(block.0.saturating_mul(u64::from(count)))
-            }
+            (
+                Self::Equal { block, .. },
+                Blocks::Range { count, .. } | Blocks::Every { count, .. },
+            ) => Bytes(block.0.saturating_mul(u64::from(count))),
             (Self::Split { total, .. }, Blocks::All) => *total,
             (Self::Split { total, parts }, Blocks::Range { first, count }) => {
                 let (total, parts) = (u128::from(total.0), u128::from(*parts));
@@ -99,6 +104,10 @@ impl Data {
                 let block = |at: u32| (first as usize + at as usize) % sizes.len();
                 (0..count).map(|at| sizes[block(at)]).sum()
             }
+            (Self::Split { .. } | Self::Listed(_), Blocks::Every { first, step, count }) => (0
+                ..count)
+                .map(|at| self.bytes(Blocks::one(before(first, at * step, self.parts()))))
+                .sum(),
             (
                 Self::Split { .. } | Self::Listed(_),
                 Blocks::Ways { .. } | Blocks::Half { .. } | Blocks::Pair { .. },

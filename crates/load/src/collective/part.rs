@@ -1,4 +1,4 @@
-//! A rank's part in a collective that is under way.
+//! A rank's part in a collective that is under way: in each of its lanes, side by side.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::program::{Action, ProgramError, RequestId, Waiting};
 /// a communicator.
 pub(crate) const COLLECTIVE_TAGS: u32 = 1 << 16;
 
-/// What a collective needs before it goes on.
+/// What a lane needs before it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum PartWaits {
     No,
@@ -26,12 +26,41 @@ enum PartWaits {
 
 /// What comes next of a part.
 pub(crate) enum Progress {
-    /// Something begins; of a receive [`Part::posted`] is told.
+    /// Something begins; [`Part::begun`] is told of its request.
     Begin(Action),
     /// Nothing before [`Part::is_ready`].
     Wait,
     /// The part is over.
     Done,
+}
+
+/// What a rank is doing in one of a collective's lanes.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Lane {
+    cursor: Cursor,
+    /// Its requests that are not complete: all of them, and receives.
+    outstanding: u32,
+    receives: u32,
+    /// The receive that it posted last, if that is not complete.
+    last_receive: Option<RequestId>,
+    /// Whether it goes on only when they are complete.
+    waits: PartWaits,
+    /// Whether there is no more to do.
+    done: bool,
+}
+
+impl Lane {
+    fn is_ready(&self) -> bool {
+        !self.done
+            && match self.waits {
+                PartWaits::No => true,
+                PartWaits::ForAllButLast => {
+                    self.outstanding == u32::from(self.last_receive.is_some())
+                }
+                PartWaits::ForAll => self.outstanding == 0,
+                PartWaits::Computing => false,
+            }
+    }
 }
 
 /// A collective in which a rank takes part.
@@ -42,14 +71,11 @@ pub(crate) struct Part {
     me: Member,
     /// Added to its tags.
     first_tag: u32,
-    cursor: Cursor,
-    /// Its requests that are not complete: all of them, and receives.
-    outstanding: u32,
-    receives: u32,
-    /// The receive that it posted last, if that is not complete.
-    last_receive: Option<RequestId>,
-    /// Whether it goes on only when they are complete.
-    waits: PartWaits,
+    lanes: Box<[Lane]>,
+    /// The lane that has begun something last.
+    last: u32,
+    /// Whose each request is, where there are several lanes.
+    requests: Vec<(RequestId, u32)>,
 }
 
 impl Part {
@@ -67,42 +93,44 @@ impl Part {
                 communicator.number()
             ))
         })?;
-        Ok(Self {
-            communicator,
-            call,
-            me,
-            first_tag: which.wrapping_mul(COLLECTIVE_TAGS),
-            cursor: Cursor::default(),
+        let lane = |cursor| Lane {
+            cursor,
             outstanding: 0,
             receives: 0,
             last_receive: None,
             waits: PartWaits::No,
+            done: false,
+        };
+        Ok(Self {
+            communicator,
+            lanes: call.lanes().map(lane).collect(),
+            call,
+            me,
+            first_tag: which.wrapping_mul(COLLECTIVE_TAGS),
+            last: 0,
+            requests: Vec::new(),
         })
     }
 
     /// Whether something comes next.
     pub fn is_ready(&self) -> bool {
-        match self.waits {
-            PartWaits::No => true,
-            PartWaits::ForAllButLast => self.outstanding == u32::from(self.last_receive.is_some()),
-            PartWaits::ForAll => self.outstanding == 0,
-            PartWaits::Computing => false,
-        }
+        self.lanes.iter().any(Lane::is_ready)
     }
 
     /// Whether it receives.
     pub fn receives(&self) -> bool {
-        self.receives > 0
+        self.lanes.iter().any(|lane| lane.receives > 0)
     }
 
     /// What comes next, of a part that is ready.
     pub fn next(&mut self) -> Progress {
-        self.waits = PartWaits::No;
         let context = self.communicator.collectives();
-        loop {
+        let size = self.communicator.size();
+        while let Some(number) = self.lanes.iter().position(Lane::is_ready) {
+            let lane = &mut self.lanes[number];
+            lane.waits = PartWaits::No;
             let tag = |tag| self.first_tag.wrapping_add(tag % COLLECTIVE_TAGS);
-            let size = self.communicator.size();
-            let action = match self.call.next(self.me, size, &mut self.cursor) {
+            let action = match self.call.next(self.me, size, &mut lane.cursor) {
                 Move::Send {
                     to,
                     bytes,
@@ -121,48 +149,64 @@ impl Part {
                 Move::Compute(Picoseconds::ZERO) => continue,
                 Move::Compute(duration) => Action::Compute(duration),
                 Move::WaitAllButLast => {
-                    self.waits = PartWaits::ForAllButLast;
-                    return Progress::Wait;
+                    lane.waits = PartWaits::ForAllButLast;
+                    continue;
                 }
                 Move::WaitAll => {
-                    self.waits = PartWaits::ForAll;
-                    return Progress::Wait;
+                    lane.waits = PartWaits::ForAll;
+                    continue;
                 }
-                Move::Done if self.outstanding > 0 => {
-                    self.waits = PartWaits::ForAll;
-                    return Progress::Wait;
+                Move::Done if lane.outstanding > 0 => {
+                    lane.waits = PartWaits::ForAll;
+                    continue;
                 }
-                Move::Done => return Progress::Done,
+                Move::Done => {
+                    lane.done = true;
+                    continue;
+                }
             };
             match action.waiting() {
-                Waiting::Processor => self.waits = PartWaits::Computing,
+                Waiting::Processor => lane.waits = PartWaits::Computing,
                 waiting => {
-                    self.outstanding += 1;
-                    self.receives += u32::from(waiting == Waiting::Receive);
+                    lane.outstanding += 1;
+                    lane.receives += u32::from(waiting == Waiting::Receive);
                 }
             }
+            self.last = number as u32;
             return Progress::Begin(action);
+        }
+        match self.lanes.iter().all(|lane| lane.done) {
+            true => Progress::Done,
+            false => Progress::Wait,
         }
     }
 
-    /// Takes note of the receive that it has begun last.
-    pub fn posted(&mut self, request: RequestId) {
-        self.last_receive = Some(request);
+    /// Takes note of the request of what it has begun last.
+    pub fn begun(&mut self, request: RequestId, waiting: Waiting) {
+        if waiting == Waiting::Receive {
+            self.lanes[self.last as usize].last_receive = Some(request);
+        }
+        if self.lanes.len() > 1 {
+            self.requests.push((request, self.last));
+        }
     }
 
     /// Something that it has begun is complete.
     pub fn complete(&mut self, request: RequestId, waiting: Waiting) {
+        let found = self.requests.iter().position(|&(one, _)| one == request);
+        let number = found.map_or(0, |at| self.requests.swap_remove(at).1);
+        let lane = &mut self.lanes[number as usize];
         match waiting {
             Waiting::Processor => {
-                self.waits = PartWaits::No;
+                lane.waits = PartWaits::No;
                 return;
             }
-            Waiting::Receive => self.receives -= 1,
+            Waiting::Receive => lane.receives -= 1,
             Waiting::Send => {}
         }
-        self.outstanding -= 1;
-        if self.last_receive == Some(request) {
-            self.last_receive = None;
+        lane.outstanding -= 1;
+        if lane.last_receive == Some(request) {
+            lane.last_receive = None;
         }
     }
 }

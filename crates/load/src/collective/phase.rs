@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::Data;
-use super::exchange::{AtOnce, Exchange, Folding, Tree, every};
+use super::data::{Blocks, Data};
+use super::exchange::{AtOnce, Exchange, Folding, Tree, after, before, every};
 use super::groups::Groups;
-use super::{all_to_all, bine, folded, prefix, ring, tree};
+use super::{all_to_all, bine, folded, nccl, prefix, ring, tree};
 use crate::communicator::Member;
 
 /// Part of a collective.
@@ -21,8 +21,83 @@ pub(super) struct Phase {
     pub(super) data: Data,
     /// Who has place 0.
     pub(super) root: Member,
+    /// Who follows whom.
+    pub(super) order: Order,
     /// How often what repeats is done; `None`: to the end.
     pub(super) repeats: Option<u32>,
+}
+
+/// In which order members have their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// In that of their numbers.
+    Numbers,
+    /// Node after node, each of `per_node` members, from its `turn`-th on.
+    Nodes {
+        per_node: u32,
+        turn: u32,
+        nodes: Facing,
+    },
+}
+
+/// In which order nodes follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Facing {
+    Forward,
+    /// From the last to the first.
+    Backward,
+    /// From the second on.
+    Shifted,
+}
+
+impl Order {
+    /// The place of a member where the root is ignored.
+    fn index(self, member: u32, size: u32) -> u32 {
+        match self {
+            Self::Numbers => member,
+            Self::Nodes {
+                per_node,
+                turn,
+                nodes,
+            } => {
+                let (node, local) = (member / per_node, member % per_node);
+                nodes.turned(node, size / per_node) * per_node + before(local, turn, per_node)
+            }
+        }
+    }
+
+    /// The member of such a place.
+    pub(super) fn member(self, index: u32, size: u32) -> u32 {
+        match self {
+            Self::Numbers => index,
+            Self::Nodes {
+                per_node,
+                turn,
+                nodes,
+            } => {
+                let (node, local) = (index / per_node, index % per_node);
+                nodes.back(node, size / per_node) * per_node + after(local, turn, per_node)
+            }
+        }
+    }
+}
+
+impl Facing {
+    fn turned(self, node: u32, nodes: u32) -> u32 {
+        match self {
+            Self::Forward => node,
+            Self::Backward => nodes - 1 - node,
+            Self::Shifted => before(node, 1, nodes),
+        }
+    }
+
+    fn back(self, node: u32, nodes: u32) -> u32 {
+        match self {
+            Self::Forward => node,
+            Self::Backward => nodes - 1 - node,
+            Self::Shifted => after(node, 1, nodes),
+        }
+    }
 }
 
 /// Who sends what to whom.
@@ -90,6 +165,11 @@ pub(super) enum Pattern {
     RingReduceSegments(u32),
     /// Blocks go around.
     RingGather,
+    /// Blocks of others at distances that halve, all in a message: NCCL's parallel aggregated
+    /// trees.
+    PatGather,
+    /// The way back, combined.
+    PatReduce,
     /// Blocks of the next, doubled in every round.
     Bruck,
     /// Blocks of the next, as many times over in every round as [`RADIX`] says.
@@ -161,14 +241,26 @@ pub(super) enum Activity {
 impl Phase {
     /// The place of a member.
     pub(super) fn place(&self, member: Member, size: u32) -> u32 {
-        let around = u64::from(member.0) + u64::from(size) - u64::from(self.root.0);
-        (around % u64::from(size)) as u32
+        let index = |member: Member| self.order.index(member.0, size);
+        before(index(member), index(self.root), size)
     }
 
     /// The member at a place.
     pub(super) fn member(&self, place: u32, size: u32) -> Member {
-        let around = u64::from(place) + u64::from(self.root.0);
-        Member((around % u64::from(size)) as u32)
+        let index = after(place, self.order.index(self.root.0, size), size);
+        Member(self.order.member(index, size))
+    }
+
+    /// Blocks by the members that they belong to, where a pattern has them by place.
+    pub(super) fn blocks_of(&self, blocks: Blocks, size: u32) -> Blocks {
+        match (self.order, &self.pattern, blocks) {
+            (
+                Order::Nodes { .. },
+                Pattern::RingGather | Pattern::RingReduce,
+                Blocks::Range { first, count: 1 },
+            ) => Blocks::one(self.member(first, size).0),
+            _ => blocks,
+        }
     }
 
     /// Whether there are no rounds, so that what is under way at the end is
@@ -265,6 +357,8 @@ impl Phase {
             Pattern::BineDown => bine::down(place, size, round),
             Pattern::BineUp => bine::up(place, size, round),
             Pattern::RingGather => ring::gather(place, size, round),
+            Pattern::PatGather => nccl::gather(place, size, round),
+            Pattern::PatReduce => nccl::reduce(place, size, round),
             Pattern::Bruck => ring::bruck(place, size, round),
             Pattern::Neighbours => ring::neighbours(place, size, round),
             Pattern::PairwiseReduce => ring::pairwise_reduce(place, size, round),

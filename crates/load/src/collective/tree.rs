@@ -4,6 +4,7 @@ use odonata_units::Bytes;
 
 use super::data::{Blocks, Data, size_in};
 use super::exchange::{AtOnce, CHAINS, Exchange, RADIX, Taking, Transfer, Tree, doublings};
+use super::nccl;
 
 impl Tree {
     fn parent(self, place: u32, size: u32) -> Option<u32> {
@@ -27,6 +28,10 @@ impl Tree {
                 },
                 Self::Knomial => place - place % (lowest(place) * RADIX),
                 Self::InOrder => size - in_order(size - place, size).0,
+                Self::OfNodes { per_node } => match place % per_node {
+                    0 => nccl::parent(place / per_node, size / per_node) * per_node,
+                    _ => above,
+                },
             } % size,
         )
     }
@@ -71,6 +76,14 @@ impl Tree {
                 u32::from(next < size && !begins)
             }
             Self::InOrder => (in_order((size - place) % size, size).1 - 1).min(2),
+            Self::OfNodes { per_node } => {
+                let next = u32::from(place % per_node + 1 < per_node);
+                let below = nccl::children(place / per_node, size / per_node);
+                next + match place % per_node {
+                    0 => below.into_iter().flatten().count() as u32,
+                    _ => 0,
+                }
+            }
             Self::Knomial => {
                 // They are numbered in the order of their places.
                 let mut children = 0;
@@ -96,6 +109,13 @@ impl Tree {
             Self::Chains if place == 0 => head(index, size),
             Self::Chain | Self::Chains => place + 1,
             Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
+            Self::OfNodes { per_node } => {
+                let next = (place % per_node + 1 < per_node).then_some(place + 1);
+                let below = nccl::children(place / per_node, size / per_node);
+                let below = below.into_iter().flatten().map(|node| node * per_node);
+                let mut all = next.into_iter().chain(below);
+                all.nth(index as usize).expect("as many as are counted")
+            }
             Self::InOrder => {
                 let from_root = (size - place) % size;
                 let left = left_of(in_order(from_root, size).1);

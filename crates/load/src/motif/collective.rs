@@ -61,19 +61,20 @@ impl Collective {
 fn sent(call: &CollectiveCall, ranks: u32) -> Option<(u128, u128)> {
     let (mut bytes, mut messages, mut moves) = (0, 0, 0);
     for rank in 0..ranks {
-        let mut cursor = Cursor::default();
-        loop {
-            match call.next(Member(rank), ranks, &mut cursor) {
-                Move::Send { bytes: size, .. } => {
-                    bytes += u128::from(size.0);
-                    messages += 1;
+        for mut cursor in call.lanes() {
+            loop {
+                match call.next(Member(rank), ranks, &mut cursor) {
+                    Move::Send { bytes: size, .. } => {
+                        bytes += u128::from(size.0);
+                        messages += 1;
+                    }
+                    Move::Done => break,
+                    _ => {}
                 }
-                Move::Done => break,
-                _ => {}
-            }
-            moves += 1;
-            if moves > MOST_MOVES {
-                return None;
+                moves += 1;
+                if moves > MOST_MOVES {
+                    return None;
+                }
             }
         }
     }

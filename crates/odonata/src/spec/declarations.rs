@@ -7,8 +7,8 @@ use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
-    LinkFailure, Machine, ManyRanks, Mpi, Nic, OpticalLayer, Record, Router, Routing, SharedNodes,
-    Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
+    LinkFailure, Machine, ManyRanks, Mpi, Nccl, Nic, OpticalLayer, Record, Router, Routing,
+    SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -25,6 +25,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         HostTime::declaration(),
         WithinNode::declaration(),
         Collectives::declaration(),
+        Nccl::declaration(),
         Mpi::declaration(),
         Arrivals::declaration(),
         Record::declaration(),

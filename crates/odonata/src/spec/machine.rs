@@ -65,6 +65,10 @@ table! {
         loopback_bandwidth_bytes_per_s: u64 = 16_000_000_000 => Notes::BANDWIDTH,
         /// As `machine.rank_bandwidth`.
         rank_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
+        /// The same in all-to-alls, gathers and scatters, where NCCL sends to each rank by itself,
+        /// through fewer channels than its rings have. Default: the same as in others.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exchange_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
         /// As `machine.call`.
         call_ps: u64 = 0 => Notes::DELAY,
         /// As `machine.entry_delay`.

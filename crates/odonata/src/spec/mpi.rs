@@ -3,7 +3,7 @@
 pub use odonata_run::Completion;
 use std::collections::BTreeMap;
 
-use odonata_load::collective::{self, Family};
+use odonata_load::collective::{self, Cpu, Family, Gpu, NcclVersion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -101,6 +101,31 @@ table! {
 }
 
 table! {
+    /// What NCCL's tuner goes by when it chooses algorithm and protocol.
+    pub struct Nccl {
+        /// Release whose tuner chooses.
+        version: NcclVersion = NcclVersion::Of2028,
+        /// Generation of the GPUs.
+        gpu: Gpu = Gpu::Hopper,
+        /// Maker of the nodes' processors.
+        cpu: Cpu = Cpu::Intel,
+        /// Rings, each with a share of the data, that enter a node at different ranks: one for each
+        /// interface of a node, but no more than four.
+        channels: u32 = 4 => Notes { most: Some(4.0), ..Notes::COUNT },
+        /// Bandwidth from node to node that NCCL finds, of all rings together: its log has it as
+        /// number of channels and bandwidth of each.
+        network_bandwidth_bytes_per_s: u64 = 384_000_000_000 => Notes::BANDWIDTH,
+        /// The same within a node, for jobs on one node.
+        node_bandwidth_bytes_per_s: u64 = 370_000_000_000 => Notes::BANDWIDTH,
+        /// `NCCL_ALGO`: names of algorithms (`ring`, `tree`, `pat`) with commas between them, those
+        /// that are allowed, or after a `^` those that are not. Default: all.
+        algo: String = String::new(),
+        /// `NCCL_PROTO`: the same of protocols (`ll`, `ll128`, `simple`).
+        proto: String = String::new(),
+    }
+}
+
+table! {
     /// Which algorithms carry out collectives.
     ///
     /// `auto` leaves the choice to the rules of the library, by size and number of ranks.
@@ -113,6 +138,10 @@ table! {
         /// Size of the segments in which `chain`, `binary` and `split-binary` send if they are
         /// named here; if a library's rules choose one of them, they choose the size too.
         segment_bytes: u64 = 32 * 1024 => Notes::POSITIVE,
+        /// What NCCL's tuner goes by; only with `library = "nccl"`. Default: that of a node with eight
+        /// H100.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        nccl: Option<Nccl> = None,
         /// Algorithms that are named.
         algorithms: NamedAlgorithms = NamedAlgorithms::default() => Notes { flat: true, ..Notes::NONE },
     }

@@ -1,3 +1,6 @@
+use odonata_units::Bandwidth;
+
+use super::super::{Algorithms, Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, Nodes, Protocol};
 use super::*;
 
 /// Both sides of every limit that MPICH documents.
@@ -234,4 +237,94 @@ fn what_is_chosen_has_a_name() {
     );
     assert_eq!(chosen("reduce-scatter", 64), Ok(("butterfly", None)));
     assert!(chosen("barrier", 1).is_err());
+}
+
+/// Polaris: four A100 and two interfaces of 24 GB/s a node, as NCCL rounds them, without LL128,
+/// which is off where a processor is between GPU and interface.
+fn polaris(version: NcclVersion, nodes: u32) -> Algorithms {
+    let node_of_member: Vec<u32> = (0..4 * nodes).map(|member| member / 4).collect();
+    Algorithms {
+        family: Family::Nccl,
+        nodes: Some(Nodes::new(&node_of_member)),
+        nccl: Nccl {
+            version,
+            gpu: Gpu::Ampere,
+            cpu: Cpu::Amd,
+            channels: 2,
+            network: Bandwidth::new(48_000_000_000).unwrap(),
+            protocols: [Protocol::Ll, Protocol::Simple].into(),
+            ..Nccl::default()
+        },
+        ..Algorithms::default()
+    }
+}
+
+/// The smallest power of two of bytes, from 1 KiB on, of which all that follow are done so.
+fn from(algorithms: &Algorithms, operation: &str, size: u32, way: (&str, Protocol)) -> Option<u64> {
+    let block = if operation == "allreduce" { 1 } else { size };
+    let chosen = |power: u32| {
+        let bytes = Bytes((1u64 << power) / u64::from(block));
+        let (name, _, protocol) = algorithms.chosen(operation, bytes, size).unwrap();
+        (name, protocol.unwrap()) == way
+    };
+    let last = (13..=30).rev().take_while(|&power| chosen(power)).last()?;
+    Some(1 << last)
+}
+
+/// Where the steps of the measured times are (nccl-tests on Polaris: github.com/argonne-lcf/
+/// alcf-nccl-tests): NCCL 2.21's all-reduces of 8 nodes between 8 and 16 MiB, 2.18's as well, and
+/// those of 256 nodes between 1 and 2 MiB; all-gathers between 4 and 8 MiB, and 128 and 256 MiB.
+#[test]
+fn nccl_switches_where_polaris_does() {
+    const MIB: u64 = 1 << 20;
+    let rings = ("channel-rings", Protocol::Simple);
+    for version in [NcclVersion::Of2018, NcclVersion::Of2021] {
+        let few = polaris(version, 8);
+        assert_eq!(from(&few, "allreduce", 32, rings), Some(16 * MIB));
+    }
+    let few = polaris(NcclVersion::Of2021, 8);
+    assert_eq!(from(&few, "allgather", 32, rings), Some(8 * MIB));
+    let many = polaris(NcclVersion::Of2021, 256);
+    assert_eq!(from(&many, "allgather", 1024, rings), Some(256 * MIB));
+    let tree = ("double-tree", Protocol::Simple);
+    let chosen = |algorithms: &Algorithms, size, bytes| {
+        let (name, _, protocol) = algorithms.chosen("allreduce", Bytes(bytes), size).unwrap();
+        (name, protocol.unwrap())
+    };
+    assert_eq!(chosen(&many, 1024, MIB), ("double-tree", Protocol::Ll));
+    assert_eq!(chosen(&many, 1024, 2 * MIB), tree);
+    // 2.18 takes Simple's latency along trees for half of what 2.21 does, and leaves LL earlier.
+    let old = polaris(NcclVersion::Of2018, 8);
+    assert_eq!(chosen(&old, 32, MIB / 4), tree);
+    assert_eq!(chosen(&few, 32, MIB), ("channel-rings", Protocol::Ll));
+}
+
+/// `NCCL_ALGO` and `NCCL_PROTO`.
+#[test]
+fn nccl_takes_what_it_is_allowed() {
+    let mut algorithms = polaris(NcclVersion::Of2021, 8);
+    let chosen = |algorithms: &Algorithms, operation| {
+        let (name, _, protocol) = algorithms.chosen(operation, Bytes(64), 32).unwrap();
+        (name, protocol)
+    };
+    let of = |name, protocol| (name, Some(protocol));
+    let found = chosen(&algorithms, "allreduce");
+    assert_eq!(found, of("double-tree", Protocol::Ll));
+    algorithms.nccl.protocols = [Protocol::Simple].into();
+    let found = chosen(&algorithms, "allreduce");
+    assert_eq!(found, of("double-tree", Protocol::Simple));
+    algorithms.nccl.algorithms = [NcclAlgorithm::Ring].into();
+    let found = chosen(&algorithms, "allreduce");
+    assert_eq!(found, of("channel-rings", Protocol::Simple));
+    // All-gathers have no trees: rings in their place.
+    algorithms.nccl.algorithms = [NcclAlgorithm::Tree].into();
+    let found = chosen(&algorithms, "allgather");
+    assert_eq!(found, of("channel-rings", Protocol::Simple));
+    // With one rank a node short all-gathers go by PAT, from 2.23 on.
+    let alone = Algorithms {
+        family: Family::Nccl,
+        ..Algorithms::default()
+    };
+    let (name, _, _) = alone.chosen("allgather", Bytes(256 * 1024), 256).unwrap();
+    assert_eq!(name, "pat");
 }

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use super::executor::{Held, Network, Outcome, Space, execute};
 use crate::collective::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, AlltoallvAlgorithm,
-    BarrierAlgorithm, BroadcastAlgorithm, CollectiveCall, Family, GatherAlgorithm, Groups,
-    ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
+    BarrierAlgorithm, BroadcastAlgorithm, CollectiveCall, Family, GatherAlgorithm, Groups, Nccl,
+    Nodes, ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 use crate::communicator::Member;
 
@@ -68,6 +68,14 @@ impl Setting {
         outcome
     }
 
+    /// The lanes of a call, each with what it has of a number of bytes.
+    fn lanes(call: &CollectiveCall) -> Vec<(CollectiveCall, impl Fn(u64) -> u64)> {
+        let lanes = call.split();
+        let count = lanes.len() as u64;
+        let share = |lane: u64| move |bytes: u64| bytes * (lane + 1) / count - bytes * lane / count;
+        lanes.into_iter().zip((0..count).map(share)).collect()
+    }
+
     /// The same for all roots in turn: of what has none, member 0 is the root.
     fn without_root(self) -> Self {
         Self { root: 0, ..self }
@@ -110,27 +118,36 @@ fn all_blocks(sizes: &[u64]) -> Held {
 
 fn check_broadcast(algorithms: &Algorithms, setting: Setting) {
     let call = algorithms.broadcast(setting.root(), setting.bytes(), setting.size);
-    let held = |place: u32| vector(setting.bytes, u64::from(place == 0));
-    let outcome = setting.execute(&call, &Space::Vector, held);
-    for held in outcome.held {
-        assert_eq!(held, vector(setting.bytes, 1));
+    for (call, share) in Setting::lanes(&call) {
+        let bytes = share(setting.bytes);
+        let held = |place: u32| vector(bytes, u64::from(place == 0));
+        let outcome = setting.execute(&call, &Space::Vector, held);
+        for held in outcome.held {
+            assert_eq!(held, vector(bytes, 1));
+        }
     }
 }
 
 fn check_reduce(algorithms: &Algorithms, setting: Setting) {
     let call = algorithms.reduce(setting.root(), setting.bytes(), setting.size);
-    let held = |place: u32| vector(setting.bytes, 1 << place);
-    let outcome = setting.execute(&call, &Space::Vector, held);
-    assert_eq!(outcome.held[0], vector(setting.bytes, setting.everyone()));
+    for (call, share) in Setting::lanes(&call) {
+        let bytes = share(setting.bytes);
+        let held = |place: u32| vector(bytes, 1 << place);
+        let outcome = setting.execute(&call, &Space::Vector, held);
+        assert_eq!(outcome.held[0], vector(bytes, setting.everyone()));
+    }
 }
 
 fn check_allreduce(algorithms: &Algorithms, setting: Setting) {
     let setting = setting.without_root();
     let call = algorithms.allreduce(setting.bytes(), setting.size);
-    let held = |place: u32| vector(setting.bytes, 1 << place);
-    let outcome = setting.execute(&call, &Space::Vector, held);
-    for held in outcome.held {
-        assert_eq!(held, vector(setting.bytes, setting.everyone()));
+    for (call, share) in Setting::lanes(&call) {
+        let bytes = share(setting.bytes);
+        let held = |place: u32| vector(bytes, 1 << place);
+        let outcome = setting.execute(&call, &Space::Vector, held);
+        for held in outcome.held {
+            assert_eq!(held, vector(bytes, setting.everyone()));
+        }
     }
 }
 
@@ -162,11 +179,14 @@ fn check_allgather(algorithms: &Algorithms, setting: Setting) {
         (algorithms.allgather(Bytes(block), setting.size), equal),
         (algorithms.allgatherv(bytes(&different)), different),
     ];
-    for (call, sizes) in calls {
-        let held = |place| own_block(&sizes, place);
-        let outcome = setting.execute(&call, &Space::Vector, held);
-        for held in outcome.held {
-            assert_eq!(held, all_blocks(&sizes));
+    for (call, all) in calls {
+        for (call, share) in Setting::lanes(&call) {
+            let sizes: Vec<u64> = all.iter().map(|&size| share(size)).collect();
+            let held = |place| own_block(&sizes, place);
+            let outcome = setting.execute(&call, &Space::Vector, held);
+            for held in outcome.held {
+                assert_eq!(held, all_blocks(&sizes));
+            }
         }
     }
 }
@@ -202,13 +222,16 @@ fn check_reduce_scatter(algorithms: &Algorithms, setting: Setting) {
         ),
         (algorithms.reduce_scatter(bytes(&different)), different),
     ];
-    for (call, sizes) in calls {
-        let held = |place: u32| vector(sizes.iter().sum(), 1 << place);
-        let outcome = setting.execute(&call, &Space::Vector, held);
-        for (place, held) in outcome.held.iter().enumerate() {
-            let own = blocks(&sizes, |block| u64::from(block == place));
-            for (own, held) in own.iter().zip(held) {
-                assert!(*own == 0 || *held == setting.everyone(), "place {place}");
+    for (call, all) in calls {
+        for (call, share) in Setting::lanes(&call) {
+            let sizes: Vec<u64> = all.iter().map(|&size| share(size)).collect();
+            let held = |place: u32| vector(sizes.iter().sum(), 1 << place);
+            let outcome = setting.execute(&call, &Space::Vector, held);
+            for (place, held) in outcome.held.iter().enumerate() {
+                let own = blocks(&sizes, |block| u64::from(block == place));
+                for (own, held) in own.iter().zip(held) {
+                    assert!(*own == 0 || *held == setting.everyone(), "place {place}");
+                }
             }
         }
     }
@@ -379,6 +402,42 @@ fn check_everything(setting: Setting) {
     with_each!(scan: ScanAlgorithm, check_scan, setting);
     with_each!(alltoall: AlltoallAlgorithm, check_alltoall, setting);
     with_each!(alltoallv: AlltoallvAlgorithm, check_alltoallv, setting);
+    // NCCL, with as many members on each node as any number that divides all.
+    let on_each: Vec<u32> = (1..=setting.size)
+        .filter(|&each| setting.size.is_multiple_of(each))
+        .collect();
+    let each = on_each[setting.seed as usize % on_each.len()];
+    let node_of_member: Vec<u32> = (0..setting.size).map(|member| member / each).collect();
+    let nccl = Algorithms {
+        family: Family::Nccl,
+        nodes: Some(Nodes::new(&node_of_member)),
+        nccl: Nccl {
+            channels: setting.seed as u32 % 4 + 1,
+            ..Nccl::default()
+        },
+        ..algorithms()
+    };
+    // By the tuner, with as many lanes as little data gets, and named, with all.
+    let rings = Algorithms {
+        family: Family::Mpich,
+        broadcast: Some(BroadcastAlgorithm::ChannelRings),
+        reduce: Some(ReduceAlgorithm::ChannelRings),
+        allreduce: Some(AllreduceAlgorithm::ChannelRings),
+        allgather: Some(AllgatherAlgorithm::ChannelRings),
+        reduce_scatter: Some(ReduceScatterAlgorithm::ChannelRings),
+        ..nccl.clone()
+    };
+    let trees = Algorithms {
+        allreduce: Some(AllreduceAlgorithm::DoubleTree),
+        ..rings.clone()
+    };
+    for algorithms in [nccl, rings, trees] {
+        check_broadcast(&algorithms, setting);
+        check_reduce(&algorithms, setting);
+        check_allreduce(&algorithms, setting);
+        check_allgather(&algorithms, setting);
+        check_reduce_scatter(&algorithms, setting);
+    }
     let hierarchical = grouped(AlltoallAlgorithm::Hierarchical, setting);
     check_alltoall(&hierarchical, setting);
     check_gatherv_and_scatterv(&algorithms(), setting);

@@ -6,7 +6,7 @@ use odonata_units::random::{Purpose, StreamKey};
 
 use super::super::bine;
 use super::super::data::{Blocks, Data};
-use super::super::exchange::Taking;
+use super::super::exchange::{Taking, before};
 use super::super::{Act, CollectiveCall, Move};
 use crate::communicator::Member;
 use crate::cursor::Cursor;
@@ -79,6 +79,12 @@ impl Space {
                     });
                     let first = before.0 as usize;
                     first..first + data.bytes(Blocks::one(block)).0 as usize
+                })
+                .collect(),
+            (Self::Vector, Blocks::Every { first, step, count }) => (0..count)
+                .flat_map(|at| {
+                    let block = before(first, at * step, data.parts());
+                    self.bytes(data, Blocks::one(block), sender)
                 })
                 .collect(),
             (_, blocks) => panic!("{blocks:?} of another space"),
@@ -276,7 +282,10 @@ fn step(
             let bytes = space.bytes(&phase.data, blocks, phase.place(me, size));
             let sent = match phase.data {
                 Data::Nothing => 1,
-                _ => bytes.len().max(1) as u64,
+                _ => {
+                    let data = Bytes(bytes.len() as u64);
+                    call.protocol.on_wire(data).max(Bytes(1)).0
+                }
             };
             let expected = Move::Send {
                 to,

@@ -106,14 +106,7 @@ impl Collectives {
                 busy = true;
                 continue;
             }
-            let progress = loop {
-                match part.next() {
-                    // Nothing is outstanding.
-                    Progress::Wait if part.is_ready() => {}
-                    progress => break progress,
-                }
-            };
-            match progress {
+            match part.next() {
                 Progress::Begin(action) => {
                     let waiting = action.waiting();
                     let slot = self.free.pop().unwrap_or_else(|| {
@@ -122,9 +115,7 @@ impl Collectives {
                     });
                     self.requests[slot as usize] = Some((operation, waiting));
                     let request = RequestId(!slot);
-                    if waiting == Waiting::Receive {
-                        part.posted(request);
-                    }
+                    part.begun(request, waiting);
                     return Next::Step(Step::Begin {
                         action,
                         request,
