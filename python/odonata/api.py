@@ -301,18 +301,16 @@ class Topology:
             path: Where to write it: PNG, PDF or SVG, by how the name ends.
         """
         from odonata.network.damage import damage_of
-        from odonata.plots import Wiring, check_format, draw_topology, new_figure, save, style
+        from odonata.plots import Wiring, draw_topology, drawn
 
-        if path is not None:
-            check_format(Path(path))
         damage = damage_of(self._scenario, self._raw)
-        with style():
-            figure = new_figure(7.6, 6.8)
-            wiring = Wiring.of_description(self._raw if damage is None else damage.whole)
-            draw_topology(figure, wiring, str(self.description["network"]), damage=damage)
-        if path is not None:
-            save(figure, Path(path))
-        return figure
+        wiring = Wiring.of_description(self._raw if damage is None else damage.whole)
+        network = str(self.description["network"])
+        return drawn(
+            path,
+            (7.6, 6.8),
+            lambda figure: draw_topology(figure, wiring, network, damage=damage),
+        )
 
     def export(self, file: str | os.PathLike[str], format: str | None = None) -> Path:
         """Writes it as a file that other programs can read.

@@ -17,13 +17,10 @@ from odonata.output import picture, warn
 from odonata.plots.style import (
     JOB_COLOURS,
     MUTED,
-    check_format,
     draw_empty,
+    drawn,
     job_colour,
-    new_figure,
     plain_powers,
-    save,
-    style,
 )
 
 if TYPE_CHECKING:
@@ -89,14 +86,7 @@ class SchedulePlots:
     def _draw(
         self, path: str | Path | None, width: float, height: float, draw: Callable[[Figure], None]
     ) -> Figure:
-        if path is not None:
-            check_format(Path(path))
-        with style():
-            figure = new_figure(width, height)
-            draw(figure)
-        if path is not None:
-            save(figure, Path(path))
-        return figure
+        return drawn(path, (width, height), draw)
 
 
 def time_unit(span: float) -> tuple[float, str]:

@@ -20,7 +20,7 @@ from odonata.plots.latency import draw_latency
 from odonata.plots.links import draw_link_load
 from odonata.plots.overview import draw_overview
 from odonata.plots.ranks import draw_ranks
-from odonata.plots.style import check_format, new_figure, save, style
+from odonata.plots.style import check_format, drawn, new_figure, save, style
 from odonata.plots.timeline import draw_timeline
 from odonata.plots.topology import draw_topology
 from odonata.plots.waits import draw_waits, wait_rows
@@ -29,7 +29,16 @@ from odonata.plots.wiring import Wiring
 if TYPE_CHECKING:
     from odonata.results import Result
 
-__all__ = ["Plots", "Wiring", "check_format", "draw_topology", "new_figure", "save", "style"]
+__all__ = [
+    "Plots",
+    "Wiring",
+    "check_format",
+    "draw_topology",
+    "drawn",
+    "new_figure",
+    "save",
+    "style",
+]
 
 
 #: Tables that pictures of what is recorded on request are drawn from.
@@ -147,11 +156,4 @@ class Plots:
         height: float,
         draw: Callable[[Figure], None],
     ) -> Figure:
-        if path is not None:
-            check_format(Path(path))
-        with style():
-            figure = new_figure(width, height)
-            draw(figure)
-        if path is not None:
-            save(figure, Path(path))
-        return figure
+        return drawn(path, (width, height), draw)

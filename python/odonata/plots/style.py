@@ -8,8 +8,9 @@ scale, in one direction: darker is more.
 from __future__ import annotations
 
 import io
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,28 @@ def plain_powers(*axes: Axis) -> None:
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if decades < 2 else (1.0,)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         axis.set_minor_formatter(NullFormatter())
+
+
+def drawn(
+    path: str | os.PathLike[str] | None,
+    size: tuple[float, float],
+    draw: Callable[[Figure], object],
+) -> Figure:
+    """A picture, written if there is a path.
+
+    Args:
+        path: Where to: PNG, PDF or SVG, by how the name ends.
+        size: Width and height in inches.
+        draw: Fills the empty figure.
+    """
+    if path is not None:
+        check_format(Path(path))
+    with style():
+        figure = new_figure(*size)
+        draw(figure)
+    if path is not None:
+        save(figure, Path(path))
+    return figure
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -175,17 +175,10 @@ class Comparison:
         Args:
             path: Where to write the picture: PNG, PDF or SVG, by how the name ends.
         """
-        from odonata.plots import check_format, new_figure, save, style
+        from odonata.plots import drawn
         from odonata.plots.comparison import draw_comparison, size_of
 
-        if path is not None:
-            check_format(Path(path))
-        with style():
-            figure = new_figure(*size_of(self))
-            draw_comparison(figure, self)
-        if path is not None:
-            save(figure, Path(path))
-        return figure
+        return drawn(path, size_of(self), lambda figure: draw_comparison(figure, self))
 
     def save(
         self,

@@ -208,17 +208,10 @@ class Design:
         Args:
             path: Where to write the picture: PNG, PDF or SVG, by how the name ends.
         """
-        from odonata.plots import check_format, new_figure, save, style
+        from odonata.plots import drawn
         from odonata.plots.design import draw_design, size_of
 
-        if path is not None:
-            check_format(Path(path))
-        with style():
-            figure = new_figure(*size_of(self))
-            draw_design(figure, self)
-        if path is not None:
-            save(figure, Path(path))
-        return figure
+        return drawn(path, size_of(self), lambda figure: draw_design(figure, self))
 
     def _repr_html_(self) -> str:
         shown: str = self.table.to_pandas()._repr_html_()
