@@ -88,9 +88,10 @@ build: $(VENV)/.engine ## make .venv/bin/odonata
 demo: $(VENV)/.engine ## build, run the bundled example, say where its pictures lie
 	@$(BIN)/odonata run examples/demo.toml
 
-# Processes that share the tests of Python. Those with real components run one after another, as
-# some compare times that they measure.
+# Processes that share the tests of Python; tests with real components mostly wait. Those that compare
+# times that they measure run one after another.
 TEST_PROCESSES ?= 2
+TIMED_TESTS := live/tests/real/test_network_probes.py live/tests/real/test_queue_foretold.py
 
 # Examples are compiled by make lint, not here.
 # Tests of Rust that lack their data end early; their names and reasons are said at the end.
@@ -116,7 +117,9 @@ test-studies: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of 
 .PHONY: test-live
 test-live: $(VENV)/.checked-engine $(VENV)/.dev-dependencies ## the tests of live/ alone
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist loadfile --ignore live/tests/real live/tests
-	$(BIN)/python -m pytest live/tests/real
+	$(BIN)/python -m pytest $(TIMED_TESTS)
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal \
+	  $(addprefix --ignore ,$(TIMED_TESTS)) live/tests/real
 
 .PHONY: lint
 lint: $(VENV)/.lint-prerequisites $(or $(wildcard $(VENV)/.engine),$(VENV)/.checked-engine) ## formatting, clippy, rustdoc, ruff, mypy

@@ -2,6 +2,7 @@
 //! a file each.
 
 mod ecn;
+mod hpcc;
 mod infiniband;
 mod slingshot;
 mod window;
@@ -11,6 +12,7 @@ use odonata_declare::table::{Declared, TableDeclaration};
 use serde::{Deserialize, Serialize};
 
 pub use ecn::EcnKeys;
+pub use hpcc::HpccKeys;
 pub use infiniband::InfinibandKeys;
 pub use slingshot::SlingshotKeys;
 pub use window::WindowKeys;
@@ -36,6 +38,10 @@ pub enum CongestionControl {
     ///
     /// As in annex A10 of the InfiniBand architecture specification.
     Infiniband(InfinibandKeys),
+    /// Windows for the load of the busiest link on the way, which routers write into packets.
+    ///
+    /// HPCC (Li et al., SIGCOMM 2019).
+    Hpcc(HpccKeys),
     /// A share of the receiver's link for each of those that overload it.
     ///
     /// Modelled on what De Sensi et al. (SC 2020) say of Slingshot.
@@ -50,6 +56,7 @@ impl CongestionControlName {
             Self::Window => Some(WindowKeys::declaration()),
             Self::Ecn => Some(EcnKeys::declaration()),
             Self::Infiniband => Some(InfinibandKeys::declaration()),
+            Self::Hpcc => Some(HpccKeys::declaration()),
             Self::Slingshot => Some(SlingshotKeys::declaration()),
         }
     }

@@ -24,7 +24,8 @@ pub use config::{
     SwitchingName,
 };
 pub use congestion::{
-    CongestionControl, CongestionControlName, EcnKeys, InfinibandKeys, SlingshotKeys, WindowKeys,
+    CongestionControl, CongestionControlName, EcnKeys, HpccKeys, InfinibandKeys, SlingshotKeys,
+    WindowKeys,
 };
 pub use entity_map::{EntityMap, KeyMap};
 pub use error::{SimError, StuckPacket};

@@ -14,9 +14,9 @@ use odonata_network::topology::{Arrangement, DragonflyLinks, DragonflySpec, Grou
 use odonata_network::{LinkClass, LinkKind};
 use odonata_run::{
     Arbitration, CongestionControl, CreditUse, Crossbar, CrossbarRate, Decisions, EcnKeys,
-    EngineConfig, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
-    NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel, SlingshotKeys, Switching,
-    WindowKeys,
+    EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, NicModel, OccupancyCount, Progress, Protocol, Room, RouterModel, SlingshotKeys,
+    Switching, WindowKeys,
 };
 use odonata_sim::run_any;
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds};
@@ -88,6 +88,7 @@ fn main() {
         Some("window") => CongestionControl::Window(WindowKeys::default()),
         Some("ecn") => CongestionControl::Ecn(EcnKeys::default()),
         Some("infiniband") => CongestionControl::Infiniband(InfinibandKeys::default()),
+        Some("hpcc") => CongestionControl::Hpcc(HpccKeys::default()),
         Some("slingshot") => CongestionControl::Slingshot(SlingshotKeys::default()),
         Some(other) => panic!("{other} is no congestion control of this example"),
     };

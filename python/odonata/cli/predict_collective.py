@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from odonata.machines.predicted import Prediction
+    from odonata.units import Duration, Size
+
+
+def _quantity(kind: str) -> Callable[..., Any]:
+    """Reads a quantity of :mod:`odonata.units`."""
+
+    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
+        from odonata import units
+
+        try:
+            return None if value is None else getattr(units, kind)(value)
+        except units.UnitError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return read
 
 
 @click.command("predict-collective")
@@ -88,6 +104,38 @@ if TYPE_CHECKING:
     metavar="N",
     help="How many calls to simulate with --background.",
 )
+@click.option(
+    "--beside",
+    type=click.Choice(["incast", "all-to-all"]),
+    help="Predict as well how much longer calls take beside a job that sends as much as it can: "
+    "incast, all to the first of its hosts, or all-to-all.",
+)
+@click.option("--beside-hosts", metavar="HOSTS", help="With --beside: the job's hosts, as --hosts.")
+@click.option(
+    "--beside-bytes",
+    callback=_quantity("Size"),
+    default="2 MiB",
+    show_default=True,
+    metavar="SIZE",
+    help="With --beside: size of each of its messages.",
+)
+@click.option(
+    "--burst",
+    callback=_quantity("Duration"),
+    metavar="TIME",
+    help="With --beside: the job sends what its links carry in this time, then pauses.",
+)
+@click.option(
+    "--pause", callback=_quantity("Duration"), metavar="TIME", help="With --burst: for this long."
+)
+@click.option(
+    "--beside-calls",
+    type=Whole(1, 1000),
+    default=5,
+    show_default=True,
+    metavar="N",
+    help="With --beside: how many calls to simulate, each in another phase of the job.",
+)
 @changes_option(
     "Change a key of the machine's scenario. May be given several times.",
 )
@@ -107,6 +155,12 @@ def predict_collective(
     engine: Any,
     background: Path | None,
     calls: int,
+    beside: Any,
+    beside_hosts: str | None,
+    beside_bytes: Size,
+    burst: Duration | None,
+    pause: Duration | None,
+    beside_calls: int,
     changes: tuple[str, ...],
     out: Path | None,
     as_json: bool,
@@ -118,9 +172,19 @@ def predict_collective(
     such objects for several. Without --algorithm each object names the fastest algorithm and lists
     all of them under "predictions", the fastest first.
     """
+    from odonata.machines.aggressor import Aggressor
+    from odonata.machines.hosts import read_hosts
     from odonata.machines.prediction import predict_collective as predict
     from odonata.progress import PredictionsBar
 
+    aggressor = None
+    if beside is not None:
+        if beside_hosts is None:
+            raise click.UsageError("--beside needs --beside-hosts: where the other job runs")
+        on = tuple(read_hosts(beside_hosts))
+        aggressor = Aggressor(beside, on, beside_bytes, burst, pause, beside_calls)
+    elif beside_hosts is not None or burst is not None or pause is not None:
+        raise click.UsageError("--beside-hosts, --burst and --pause need --beside")
     scenario = read_scenario(machine, changes)
     with PredictionsBar(progress_terminal()) as bar:
         found = predict(
@@ -133,6 +197,7 @@ def predict_collective(
             engine=engine,
             background=background,
             calls=calls,
+            beside=aggressor,
             out=out,
             progress=bar,
         )
@@ -187,3 +252,10 @@ def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
         f"{first.nodes:,} hosts"
     )
     out.print(table)
+    for one in found:
+        if (other := one.beside) is not None:
+            out.print(
+                f"{escape(one.algorithm)}, {one.bytes:,} B, beside an {other.kind} on "
+                f"{other.hosts} hosts: {other.median:.2f} times as long ({other.least:.2f} to "
+                f"{other.most:.2f} in {other.calls} calls)"
+            )

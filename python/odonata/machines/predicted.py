@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from odonata.machines.aggressor import Beside
 from odonata.output import Claim, write_csv, write_file, write_json
 from odonata.results import SCENARIO_FILE
-from odonata.results.stored import OrNull, read_keys, refusal
+from odonata.results.stored import Maybe, OrNull, read_keys, refusal
 from odonata.scenario import Scenario
 
 #: Operations whose vector has a block for every rank.
@@ -42,6 +43,7 @@ class Prediction:
         spread: Where the percentiles are from: ``measured`` with the calibration, or calls
             ``simulated`` beside other jobs; ``None`` without.
         protocol: NCCL's, where its tuner chose.
+        beside: How much longer it takes beside an aggressor; ``None`` without one.
     """
 
     collective: str
@@ -55,6 +57,7 @@ class Prediction:
     p90_ns: float | None
     spread: str | None = None
     protocol: str | None = None
+    beside: Beside | None = None
 
     @property
     def of_nccl(self) -> bool:
@@ -74,11 +77,23 @@ class Prediction:
         return self.bytes / self.median_ns * factor
 
     def to_dict(self) -> dict[str, Any]:
-        """As nested dicts, for JSON; of NCCL with protocol and bus bandwidth."""
+        """As nested dicts, for JSON; of NCCL with protocol and bus bandwidth.
+
+        Without what it is beside if it is alone.
+        """
         found = asdict(self)
         del found["protocol"]
+        if self.beside is None:
+            del found["beside"]
         if self.of_nccl:
             found |= {"protocol": self.protocol, "bus_bandwidth_gb_s": self.bus_bandwidth}
+        return found
+
+    def to_row(self) -> dict[str, Any]:
+        """The same as a row of a table."""
+        found = self.to_dict()
+        for key, value in found.pop("beside", {}).items():
+            found[f"beside_{key}"] = value
         return found
 
 
@@ -92,6 +107,7 @@ class Predicted:
         algorithms: Those that were asked for; none: all of the collective.
         background: File of the hosts that other jobs had, if one was given.
         calls: How many were simulated beside them.
+        beside: The options of an aggressor, as words; none without one.
         predictions: Size after size.
     """
 
@@ -100,6 +116,7 @@ class Predicted:
     algorithms: Sequence[str]
     background: str | None
     calls: int
+    beside: Sequence[str]
     predictions: Sequence[Prediction]
 
     @property
@@ -125,6 +142,7 @@ class Predicted:
             words += ["--bytes", str(row[0].bytes)]
         if self.background is not None:
             words += ["--background", self.background, "--calls", str(self.calls)]
+        words += self.beside
         return shlex.join(words)
 
 
@@ -134,12 +152,20 @@ _PREDICTION = {
     "median_ns": float,
     **dict.fromkeys(("p10_ns", "p90_ns"), OrNull(float)),
     "spread": OrNull(str),
+    "beside": Maybe(
+        {
+            "kind": str,
+            **dict.fromkeys(("hosts", "calls"), int),
+            **dict.fromkeys(("median", "least", "most"), float),
+        }
+    ),
 }
 _FORM = {
     "hosts": [str],
     "algorithms": [str],
     "background": OrNull(str),
     "calls": int,
+    "beside": [str],
     "predictions": [_PREDICTION],
 }
 
@@ -154,7 +180,7 @@ def save(found: Predicted, held: Claim) -> None:
     """Writes predictions, as JSON and as a table, and the machine's scenario."""
     with held.adding() as partial:
         write_json(partial / PREDICTIONS_FILE, content(found))
-        rows = [one.to_dict() for one in found.predictions]
+        rows = [one.to_row() for one in found.predictions]
         write_csv(partial / "predictions.csv", pa.Table.from_pylist(rows))
         write_file(partial / SCENARIO_FILE, found.machine.to_toml(directory=held.directory))
 
@@ -169,10 +195,11 @@ def load(directory: Path) -> Predicted:
     saved = read_keys(file, _FORM)
     if not saved["predictions"]:
         raise refusal(file, "it has no prediction")
-    names = [one.name for one in fields(Prediction) if one.name != "protocol"]
+    names = [one.name for one in fields(Prediction)]
+    found = [Prediction(**{key: one.get(key) for key in names}) for one in saved["predictions"]]
     found = [
-        Prediction(**{key: one[key] for key in names}, protocol=one.get("protocol"))
-        for one in saved["predictions"]
+        replace(one, beside=Beside(**one.beside)) if isinstance(one.beside, dict) else one
+        for one in found
     ]
     machine = Scenario.from_file(directory / SCENARIO_FILE)
     return Predicted(machine, **{**{key: saved[key] for key in _FORM}, "predictions": found})

@@ -22,6 +22,7 @@ from odonata.errors import (
     SimulationError,
 )
 from odonata.machines import background as others
+from odonata.machines.aggressor import Aggressor, Beside
 from odonata.machines.hostmodel import HostModel, by_size
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.machine import Background
@@ -135,6 +136,10 @@ class Case:
         return self.message * (self.ranks if self.operation in BY_BLOCK else 1)
 
 
+#: Within how many times the time alone the end of a call beside an aggressor is looked for.
+_LONGER = (2, 4, 16, 64)
+
+
 class Predictor:
     """Predicts collectives on one machine.
 
@@ -144,9 +149,12 @@ class Predictor:
         jobs: Which nodes jobs had (:func:`odonata.machines.background.read_jobs`), to simulate
             calls beside them for percentiles; instead of the scenario's.
         calls: How many are simulated beside them.
+        aggressor: A job beside which collectives are predicted as well. Packets then simulate the
+            network, as flows share links at once: no queue of theirs slows others.
 
     Raises:
-        MachineError: If the scenario names no hosts, or wrongly, or the jobs cannot be read.
+        MachineError: If the scenario names no hosts, or wrongly, or the jobs cannot be read, or the
+            aggressor is not possible.
     """
 
     def __init__(
@@ -156,7 +164,16 @@ class Predictor:
         engine: names.Engine | None = None,
         jobs: str | os.PathLike[str] | None = None,
         calls: int = 100,
+        aggressor: Aggressor | None = None,
     ) -> None:
+        if aggressor is not None:
+            if engine == "flow":
+                raise MachineError(
+                    "--engine: found flow with --beside; allowed: packet, as flows share links at "
+                    "once and no queue of theirs slows others"
+                )
+            engine = "packet"
+        self.aggressor = aggressor
         self.scenario = scenario
         self.hosts = hosts_of(scenario)
         self.background = (scenario.machine and scenario.machine.background) or Background()
@@ -267,6 +284,7 @@ class Predictor:
             p90_ns=median * high if high else None,
             spread="simulated" if self.jobs is not None else "measured" if spread else None,
             protocol=case.protocol,
+            beside=self.beside(case, median) if self.aggressor else None,
         )
 
     def time_ns(self, case: Case, host: HostModel) -> float:
@@ -340,6 +358,71 @@ class Predictor:
             high.append(float(p90 / middle))
         return sum(low) / len(low), sum(high) / len(high)
 
+    def beside(self, case: Case, median_ns: float) -> Beside:
+        """How much longer calls take beside the aggressor, each in another phase of it.
+
+        Of calls with many messages a part is simulated; the rest is as much longer.
+
+        Args:
+            case: Which.
+            median_ns: What a call takes.
+
+        Raises:
+            MachineError: If a host of the aggressor is unknown or the collective's own.
+        """
+        aggressor = self.aggressor
+        assert aggressor is not None
+        nodes = nodes_of(aggressor.hosts, self.hosts, 1, self.name)
+        if both := set(nodes) & set(case.nodes):
+            name = next(name for name, node in self.hosts.items() if node in both)
+            raise MachineError(
+                f"--beside-hosts: found {name}, which is the collective's as well; allowed: hosts "
+                "of its own"
+            )
+        host = HostModel.of(self.scenario, case.per_node, case.ranks)
+        times, each = repeated(case)
+        part = None
+        if messages(case) > WITH_OTHERS:
+            part = min(max(WITH_OTHERS // max(each, 1), 1), times)
+        before = self._before_ns(case, host)
+        alone = self._simulated_ns(case, host, part)
+        factors = []
+        for call in range(aggressor.calls):
+            took = self._beside_ns(case, host, part, nodes, call, alone)
+            longer = (took - before) / max(alone - before, 1.0)
+            factors.append((before + (median_ns - before) * longer) / median_ns)
+        factors.sort()
+        return Beside(
+            aggressor.kind,
+            len(nodes),
+            len(factors),
+            float(np.median(factors)),
+            factors[0],
+            factors[-1],
+        )
+
+    def _beside_ns(
+        self,
+        case: Case,
+        host: HostModel,
+        repeats: int | None,
+        nodes: Sequence[int],
+        call: int,
+        alone_ns: float,
+    ) -> float:
+        """One call beside the aggressor; its end is looked for later and later."""
+        assert self.aggressor is not None
+        for longer in _LONGER:
+            until_ps = others.WARM_PS + longer * alone_ns * 1_000
+            job = self.aggressor.job(self.scenario, nodes, call, until_ps)
+            took = self._simulated_ns(case, host, repeats, [job], call + 1, until_ps)
+            if took >= 0:
+                return took
+        raise MachineError(
+            f"{case.operation} {case.algorithm}: takes over {_LONGER[-1]} times as long as alone "
+            "beside the aggressor, and is not simulated to its end"
+        )
+
     def job(self, case: Case, host: HostModel, repeats: int | None = None) -> dict[str, Any]:
         """The engine's form of the job that calls a collective once.
 
@@ -361,8 +444,13 @@ class Predictor:
         repeats: int | None,
         beside: Sequence[dict[str, Any]] = (),
         seed: int | None = None,
+        until_ps: float | None = None,
     ) -> float:
-        """Simulates a call, or this many times of what repeats in it, beside other jobs."""
+        """Simulates a call, or this many times of what repeats in it, beside other jobs.
+
+        Returns:
+            Its time; below 0 if it has not ended at `until_ps`, where others never do.
+        """
         form = copy.copy(self._form)
         if seed is not None:
             form["seed"] = seed
@@ -388,6 +476,9 @@ class Predictor:
         own = self.job(case, host, repeats)
         own["start_ps"] = others.WARM_PS if beside else 0
         form["jobs"] = [own, *beside]
+        if until_ps is not None:
+            form["simulation"] = {**form["simulation"], "warmup_ps": 0}
+            form["simulation"]["duration_ps"] = int(until_ps)
         try:
             tables = _engine.run(json.dumps(form))
         except _engine.SpecError as error:
@@ -413,6 +504,7 @@ def predict_collective(
     engine: names.Engine | None = None,
     background: str | os.PathLike[str] | None = None,
     calls: int = 100,
+    beside: Aggressor | None = None,
     set: Mapping[str, Any] | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[int, int, str], object] | bool = False,
@@ -431,6 +523,7 @@ def predict_collective(
         engine: Instead of the machine's.
         background: Lists of the hosts that real jobs had, to simulate calls beside such jobs.
         calls: How many calls to simulate beside them.
+        beside: A job that sends as much as it can, to predict how much longer calls take beside it.
         set: Keys of the machine's scenario and their values.
         out: Directory for the predictions as tables, which must not exist yet, or be empty.
         progress: Whether to show how far it is, or a function that is called with the predictions
@@ -448,7 +541,7 @@ def predict_collective(
     from odonata.progress import PredictionsBar, following
 
     scenario = as_scenario(machine, set)
-    predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls)
+    predictor = Predictor(scenario, engine=engine, jobs=background, calls=calls, aggressor=beside)
     listed = read_hosts(hosts) if isinstance(hosts, str) else list(hosts)
     sizes = [size] if isinstance(size, (str, int)) else size
     counts = [_bytes(one) for one in sizes]
@@ -477,8 +570,9 @@ def predict_collective(
                 of_size.append(predictor.predict(case))
             found += of_size if wanted else sorted(of_size, key=lambda one: one.median_ns)
         if held is not None:
-            beside = None if background is None else os.fspath(background)
-            save(Predicted(scenario, listed, wanted, beside, calls, found), held)
+            file = None if background is None else os.fspath(background)
+            words = [] if beside is None else beside.words
+            save(Predicted(scenario, listed, wanted, file, calls, words, found), held)
     return found
 
 

@@ -5,6 +5,7 @@
 
 mod account;
 mod ecn;
+mod hpcc;
 mod infiniband;
 mod paced;
 mod slingshot;
@@ -21,8 +22,9 @@ use super::shared::Shared;
 
 pub(super) use account::{Account, Control, Pair};
 pub(super) use ecn::Sender as EcnSender;
+pub(super) use hpcc::{Meter, Sender as HpccSender};
 pub(super) use infiniband::Sender as InfinibandSender;
-pub(super) use paced::{NodeState, Paced};
+pub(super) use paced::{NodeState, Paced, PortState};
 pub(super) use slingshot::Member;
 pub(super) use slingshot::Sender as SlingshotSender;
 pub(super) use window::Sender as WindowSender;
@@ -34,6 +36,8 @@ pub(super) struct Note {
     pub way: u64,
     /// Whether a router has seen congestion.
     pub marked: bool,
+    /// Load of the busiest link, in millionths, where routers measure it.
+    pub load: u32,
 }
 
 /// What a node hears.
@@ -48,6 +52,8 @@ pub(super) struct Notice {
     /// Bytes that may be under way to there from now on; [`NEVER`](super::port::NEVER): any.
     #[serde(with = "odonata_run::encoding::or_absent")]
     pub window: u64,
+    /// Load of the busiest link, in millionths, where routers measure it.
+    pub load: u32,
 }
 
 /// A packet that a node sends.
@@ -75,6 +81,17 @@ pub(super) struct Waiting {
     pub stalled: bool,
 }
 
+/// The link of a port that a packet takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub port: usize,
+    /// Bytes per second.
+    pub line: u64,
+    /// Bytes that wait for it, without the packet, and the packet's.
+    pub waiting: u32,
+    pub bytes: u32,
+}
+
 /// The protocol of a partition's nodes. What it does not say is as without: nodes send as soon
 /// as their links are free and routers have room.
 pub(super) trait Protocol: Sized + Send {
@@ -99,6 +116,9 @@ pub(super) trait Protocol: Sized + Send {
     }
 
     fn set_note(&mut self, _slot: u32, _note: Note) {}
+
+    /// A packet goes on over a link and through a router that take so long without waiting.
+    fn passed(&mut self, _slot: u32, _ps: u64, _: Link, _now: u64) {}
 
     /// A packet joins those that wait for the link of a port. What its sender hears of that.
     fn queued(&mut self, _slot: u32, _: &Packet, _: Waiting, _now: u64) -> Option<Notice> {
@@ -137,12 +157,12 @@ pub(super) trait Protocol: Sized + Send {
 
     fn restore(&mut self, _interface: usize, _saved: NodeState) {}
 
-    /// Packets that ports have not marked since the last that they have. Shape: `ports`, or empty.
-    fn unmarked(&self, _ports: Range<usize>) -> &[u32] {
+    /// What ports keep. Shape: `ports`, or empty.
+    fn ports(&self, _ports: Range<usize>) -> &[PortState] {
         &[]
     }
 
-    fn restore_unmarked(&mut self, _first: usize, _saved: &[u32]) {}
+    fn restore_ports(&mut self, _first: usize, _saved: &[PortState]) {}
 }
 
 /// None.

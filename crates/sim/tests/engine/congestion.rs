@@ -5,8 +5,8 @@ use odonata_load::Operation;
 use odonata_network::Topology;
 use odonata_network::topology::edge_list;
 use odonata_run::{
-    CongestionControl, EcnKeys, EngineConfig, InfinibandKeys, JobPlan, MessageRecords, Outcome,
-    SlingshotKeys, WindowKeys,
+    CongestionControl, EcnKeys, EngineConfig, HpccKeys, InfinibandKeys, JobPlan, MessageRecords,
+    Outcome, SlingshotKeys, WindowKeys,
 };
 
 use crate::support::{
@@ -164,6 +164,37 @@ fn an_incast_is_shared_and_leaves_others_alone() {
             .collect();
         assert_eq!(held, (0..8).collect::<Vec<_>>(), "{scheme:?}");
     }
+}
+
+/// HPCC keeps the busiest link of a way at its target, which is the paper's: a lone flow has 95 %,
+/// two through a port half of that each, and an incast leaves the victim what it asks.
+#[test]
+fn loads_are_kept_at_the_target_of_hpcc() {
+    // A packet and its acknowledgement take 0.3 us.
+    let keys = HpccKeys {
+        base_round_trip_ps: 400_000,
+        ..HpccKeys::default()
+    };
+    let target = keys.target_load;
+    let scheme = CongestionControl::Hpcc(keys);
+    let endless = 100_000_000;
+    let near = |share: f64, of: f64, off: f64| (share / of - 1.0).abs() < off;
+    let lone = shares(&run(&scheme, &[flow(0, 10, endless)]));
+    assert!(near(lone[0], target, 0.03), "{lone:?}");
+    let two = shares(&run(&scheme, &[flow(0, 10, endless), flow(1, 10, endless)]));
+    assert!(near(two[0] + two[1], target, 0.05), "{two:?}");
+    assert!(near(two[0], two[1], 0.05), "{two:?}");
+    let mut jobs: Vec<JobPlan> = (0..8).map(|from| flow(from, 10, endless)).collect();
+    jobs.push(flow(8, 11, endless));
+    let outcome = run(&scheme, &jobs);
+    let all = shares(&outcome);
+    let total: f64 = all[..8].iter().sum();
+    assert!(near(total, target, 0.1), "{all:?}");
+    assert!(
+        all[..8].iter().all(|&share| near(share, total / 8.0, 0.1)),
+        "{all:?}"
+    );
+    assert!(near(all[8], target, 0.03), "{all:?}");
 }
 
 /// A message to a node whose senders are held back does not hold up others of its sender.

@@ -18,9 +18,9 @@ use odonata_network::topology::{
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
     Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
-    EngineConfig, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement, MessageRecords,
-    Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError, SlingshotKeys,
-    Switching, TrafficClass, WindowKeys,
+    EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement,
+    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError,
+    SlingshotKeys, Switching, TrafficClass, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -343,6 +343,11 @@ impl Scenario {
                 index_limit: 10,
                 index_timer_ps: 700_000,
                 ..InfinibandKeys::default()
+            }),
+            4 => CongestionControl::Hpcc(HpccKeys {
+                base_round_trip_ps: 2_000_000,
+                slow_increases: (self.seed / 210 % 3) as u32,
+                ..HpccKeys::default()
             }),
             3 => CongestionControl::Slingshot(SlingshotKeys {
                 hold_from_bytes: packets(2),

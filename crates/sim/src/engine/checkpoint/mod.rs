@@ -36,7 +36,7 @@ use super::packets::{Contents, Packet};
 use super::partition::Partition;
 use super::port::Port;
 use super::probe::LinkWatch;
-use super::protocol::{NodeState, Note};
+use super::protocol::{NodeState, Note, PortState};
 use super::scheduler::LinkShares;
 use super::switch::Side;
 
@@ -101,8 +101,8 @@ struct RouterRecord {
     nodes: Vec<NodeRecord>,
     /// Who waits for whom, if recorded. Shape: ports, or empty.
     watches: Vec<LinkWatch>,
-    /// Packets that ports have not marked since the last that they have. Shape: ports, or empty.
-    unmarked: Vec<u32>,
+    /// What ports keep for congestion control. Shape: ports, or empty.
+    paced: Vec<PortState>,
     /// When the tails of the last packets reach the other ends of links, of which some are sent again.
     /// Shape: ports, or empty.
     last_arrivals: Vec<u64>,

@@ -21,8 +21,8 @@ use crate::engine::packets::{Contents, Packet};
 use crate::engine::port::Port;
 use crate::engine::probe::{Channel, LinkWatch};
 use crate::engine::protocol::{
-    Account, Control, EcnSender, InfinibandSender, Member, NodeState, Note, Notice, Pair,
-    SlingshotSender, WindowSender,
+    Account, Control, EcnSender, HpccSender, InfinibandSender, Member, Meter, NodeState, Note,
+    Notice, Pair, PortState, SlingshotSender, WindowSender,
 };
 use crate::engine::scheduler::{LinkShares, Turn};
 use crate::engine::shared::Shared;
@@ -150,10 +150,14 @@ sound! {
 
 // Protocols. What a control is of is checked with the scheme of the run.
 sound! {
-    Note { way: amount "the way of a packet", marked }
+    Note { way: amount "the way of a packet", marked, load }
     Notice {
         at: time "when a node hears", from: node "of whom a node hears", bytes,
-        window: time_or_never "a window",
+        window: time_or_never "a window", load,
+    }
+    PortState { unmarked, meter: each }
+    Meter {
+        since: past "the measurement of a link", sent: amount "the measurement of a link", used,
     }
     Member {
         source: node "a node that is held back", since: past "when a packet of a node last came",
@@ -198,6 +202,32 @@ impl Sound for EcnSender {
     }
 }
 
+impl Sound for HpccSender {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        let Self {
+            under_way,
+            sent,
+            sent_then,
+            window,
+            reference,
+            load,
+            increases: _,
+            heard_at,
+            next,
+        } = self;
+        let windows = [window, reference];
+        let possible = |bytes: &f64| (1.0..=1e18).contains(bytes);
+        ensure(windows.into_iter().all(possible), "the window of a pair")?;
+        ensure((0.0..=1e6).contains(load), "the load of a pair's way")?;
+        ensure(
+            here.amount(sent) && under_way <= sent && sent_then <= sent,
+            "what a node has sent",
+        )?;
+        ensure(here.past(heard_at), "when a node last heard")?;
+        ensure(here.time(next), "when a node may send")
+    }
+}
+
 impl Sound for Pair {
     fn check(&self, here: &Here<'_, '_>) -> Checked {
         let Self {
@@ -216,6 +246,7 @@ impl Sound for Pair {
         match control {
             Control::Window(sender) => sender.check(here),
             Control::Ecn(sender) => sender.check(here),
+            Control::Hpcc(sender) => sender.check(here),
             Control::Infiniband(sender) => sender.check(here),
             Control::Slingshot(sender) => sender.check(here),
         }

@@ -250,9 +250,7 @@ fn restore_router<M: Model>(
     for (port, saved) in ports.clone().zip(record.watches) {
         partition.probe.restore(port, saved);
     }
-    partition
-        .protocol
-        .restore_unmarked(ports.start, &record.unmarked);
+    partition.protocol.restore_ports(ports.start, &record.paced);
     if !record.last_arrivals.is_empty() {
         partition.ports.last_arrivals[ports.clone()].copy_from_slice(&record.last_arrivals);
     }
@@ -346,7 +344,7 @@ where
         credits_at_crossbar: partition.switch.takes_credits(),
         output_buffer: partition.switch.output_buffer(),
         hears: M::Protocol::ON,
-        unmarked: partition.protocol.unmarked(ports.clone()).len(),
+        paced: partition.protocol.ports(ports.clone()).len(),
         last_arrivals: partition.ports.last_arrivals(ports.clone()).len(),
         classes: match M::Scheduler::CLASSES {
             true => partition.shared.config.classes.len(),

@@ -220,7 +220,7 @@ impl<M: Model> Saver<'_, '_, M> {
                 .map(|&((_, visited, message), decision)| (visited, message, decision))
                 .collect(),
             watches: partition.probe.links(ports.clone()).to_vec(),
-            unmarked: partition.protocol.unmarked(ports.clone()).to_vec(),
+            paced: partition.protocol.ports(ports.clone()).to_vec(),
             last_arrivals: partition.ports.last_arrivals(ports.clone()).to_vec(),
             shares: partition.scheduler.save(ports.clone()),
             nodes: interfaces_of(partition, router)

@@ -5,7 +5,7 @@ use crate::engine::interface::OutMessage;
 use crate::engine::model::Model;
 use crate::engine::packets::NIL;
 use crate::engine::port::NEVER;
-use crate::engine::protocol::{Notice, Protocol, Waiting};
+use crate::engine::protocol::{Link, Notice, Protocol, Waiting};
 
 /// Messages of open-loop sources that a node looks past at most when they are held back: what
 /// comes after them waits as at a source.
@@ -127,10 +127,18 @@ impl<M: Model> Partition<'_, M> {
 
     /// A packet goes on over a link and through a router that take so long without waiting.
     #[inline(always)]
-    pub(super) fn passes(&mut self, slot: u32, ps: u64) {
-        let mut note = self.protocol.note(slot);
-        note.way += ps;
-        self.protocol.set_note(slot, note);
+    pub(super) fn passes(&mut self, port: usize, slot: u32, ps: u64, now: u64) {
+        let state = &self.ports.all[port];
+        let link = Link {
+            port,
+            line: self.classes[state.class as usize]
+                .rate
+                .bandwidth
+                .bytes_per_second(),
+            waiting: state.queued,
+            bytes: self.packets.hot[slot as usize].size,
+        };
+        self.protocol.passed(slot, ps, link, now);
     }
 
     /// The tail of a packet will reach its node at a time.

@@ -313,7 +313,7 @@ impl<M: Model> Partition<'_, M> {
         if M::Protocol::ON {
             let note = Note {
                 way: class.latency + shared.delay,
-                marked: false,
+                ..Note::default()
             };
             self.protocol.set_note(slot, note);
         }

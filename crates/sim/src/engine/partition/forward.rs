@@ -487,7 +487,8 @@ impl<M: Model> Partition<'_, M> {
         };
         M::Switch::started(self, started);
         if M::Protocol::ON {
-            self.passes(slot, way + if terminal { 0 } else { self.delay });
+            let ps = way + if terminal { 0 } else { self.delay };
+            self.passes(port, slot, ps, now);
         }
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);

@@ -4,7 +4,7 @@ use odonata_run::CongestionControl;
 use odonata_run::encoding::or_absent;
 use serde::{Deserialize, Serialize};
 
-use super::{Notice, Sent, ecn, infiniband, slingshot, window};
+use super::{Notice, Sent, ecn, hpcc, infiniband, slingshot, window};
 use crate::engine::port::NEVER;
 
 /// How a node may send to another.
@@ -12,6 +12,7 @@ use crate::engine::port::NEVER;
 pub(in crate::engine) enum Control {
     Window(window::Sender),
     Ecn(ecn::Sender),
+    Hpcc(hpcc::Sender),
     Infiniband(infiniband::Sender),
     Slingshot(slingshot::Sender),
 }
@@ -47,6 +48,9 @@ impl Pair {
             CongestionControl::None => return None,
             CongestionControl::Window(_) => Control::Window(window::Sender::default()),
             CongestionControl::Ecn(_) => Control::Ecn(ecn::Sender::new(line as f64, now)),
+            CongestionControl::Hpcc(keys) => {
+                Control::Hpcc(hpcc::Sender::new(keys, line as f64, now))
+            }
             CongestionControl::Infiniband(_) => Control::Infiniband(infiniband::Sender::default()),
             CongestionControl::Slingshot(_) => Control::Slingshot(slingshot::Sender::default()),
         };
@@ -65,15 +69,18 @@ impl Pair {
     }
 
     /// Whether nothing would be different if it were forgotten.
-    pub fn is_as_new(&self) -> bool {
+    pub fn is_as_new(&self, keys: &CongestionControl, line: u64) -> bool {
         let account = &self.account;
         let untouched = account.held_since == NEVER
             && (account.notifications, account.held_ps, account.held_bytes) == (0, 0, 0);
         untouched
-            && match &self.control {
-                Control::Window(sender) => sender.under_way == 0,
-                Control::Slingshot(sender) => sender.under_way == 0 && sender.window == NEVER,
-                Control::Ecn(_) | Control::Infiniband(_) => false,
+            && match (&self.control, keys) {
+                (Control::Window(sender), _) => sender.under_way == 0,
+                (Control::Slingshot(sender), _) => sender.under_way == 0 && sender.window == NEVER,
+                (Control::Hpcc(sender), CongestionControl::Hpcc(keys)) => {
+                    sender.is_free(keys, line as f64)
+                }
+                _ => false,
             }
     }
 
@@ -83,6 +90,7 @@ impl Pair {
             (self.control, keys),
             (Control::Window(_), CongestionControl::Window(_))
                 | (Control::Ecn(_), CongestionControl::Ecn(_))
+                | (Control::Hpcc(_), CongestionControl::Hpcc(_))
                 | (Control::Infiniband(_), CongestionControl::Infiniband(_))
                 | (Control::Slingshot(_), CongestionControl::Slingshot(_))
         )
@@ -95,6 +103,7 @@ impl Pair {
                 sender.permitted(keys.window_bytes, bytes, now)
             }
             (Control::Ecn(sender), _) => sender.next,
+            (Control::Hpcc(sender), _) => sender.permitted(bytes, now),
             (Control::Infiniband(sender), _) => sender.next,
             (Control::Slingshot(sender), _) => sender.permitted(bytes, now),
             _ => now,
@@ -125,6 +134,7 @@ impl Pair {
             (Control::Ecn(sender), CongestionControl::Ecn(keys)) => {
                 sender.sent(keys, bytes, line as f64, now);
             }
+            (Control::Hpcc(sender), CongestionControl::Hpcc(keys)) => sender.sent(keys, bytes, now),
             (Control::Infiniband(sender), CongestionControl::Infiniband(keys)) => {
                 sender.sent(keys, now, end);
             }
@@ -138,6 +148,9 @@ impl Pair {
             (Control::Slingshot(sender), _) => sender.heard(notice.bytes, notice.window),
             (Control::Ecn(sender), CongestionControl::Ecn(keys)) => {
                 sender.notified(keys, line as f64, now);
+            }
+            (Control::Hpcc(sender), CongestionControl::Hpcc(keys)) => {
+                sender.acknowledged(keys, line as f64, notice.bytes, notice.load, now);
             }
             (Control::Infiniband(sender), CongestionControl::Infiniband(keys)) => {
                 sender.notified(keys, now);
@@ -176,6 +189,7 @@ mod tests {
                 from: 1,
                 bytes: 64,
                 window: NEVER,
+                load: 0,
             };
             pair.heard(&window, notice, 1_000, acknowledgement);
         }
@@ -209,6 +223,7 @@ mod tests {
             from: 1,
             bytes: 256,
             window,
+            load: 0,
         };
         for keys in [window, slingshot] {
             let mut pair = Pair::new(&keys, 1, 1_000, 0).expect("a scheme with pairs");
@@ -217,10 +232,10 @@ mod tests {
                 pair.sent(&keys, packet, 1_000);
             }
             pair.heard(&keys, notice(NEVER), 1_000, 100);
-            assert!(!pair.is_as_new(), "a packet is under way");
+            assert!(!pair.is_as_new(&keys, 1_000), "a packet is under way");
             let mut held = pair;
             pair.heard(&keys, notice(NEVER), 1_000, 100);
-            assert!(pair.is_as_new());
+            assert!(pair.is_as_new(&keys, 1_000));
             // The same, but a third packet has waited for the second acknowledgement.
             held.sent(&keys, packet, 1_000);
             held.heard(&keys, notice(256), 1_000, 100);
@@ -229,10 +244,10 @@ mod tests {
             for _ in 0..2 {
                 held.heard(&keys, notice(NEVER), 1_000, 200);
             }
-            assert!(!held.is_as_new(), "it waits since 150");
+            assert!(!held.is_as_new(&keys, 1_000), "it waits since 150");
             held.sent(&keys, Sent { now: 200, ..packet }, 1_000);
             held.heard(&keys, notice(NEVER), 1_000, 300);
-            assert!(!held.is_as_new());
+            assert!(!held.is_as_new(&keys, 1_000));
             assert_eq!((held.account.held_ps, held.account.held_bytes), (50, 256));
         }
     }

@@ -11,7 +11,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use serde::{Deserialize, Serialize};
 
 use super::slingshot::{Edge, Joined, Member};
-use super::{Note, Notice, Pair, Protocol, Sent, Waiting, ecn, infiniband};
+use super::{Link, Meter, Note, Notice, Pair, Protocol, Sent, Waiting, ecn, infiniband};
 use crate::engine::interface::Interface;
 use crate::engine::packets::Packet;
 use crate::engine::port::NEVER;
@@ -26,8 +26,16 @@ pub(in crate::engine) struct Paced {
     /// What packets have collected, by slot.
     notes: Vec<Note>,
     nodes: Vec<Node>,
-    /// See [`Protocol::unmarked`].
-    unmarked: Vec<u32>,
+    /// See [`Protocol::ports`].
+    ports: Vec<PortState>,
+}
+
+/// What a port keeps for a scheme.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::engine) struct PortState {
+    /// Packets that it has not marked since the last that it has.
+    pub unmarked: u32,
+    pub meter: Meter,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,7 +80,7 @@ impl Paced {
                 if !root || threshold.is_none_or(|bytes| u64::from(waiting.bytes) <= bytes) {
                     return false;
                 }
-                let unmarked = &mut self.unmarked[waiting.port];
+                let unmarked = &mut self.ports[waiting.port].unmarked;
                 if *unmarked < keys.marking_rate {
                     *unmarked += 1;
                     return false;
@@ -105,8 +113,10 @@ impl Protocol for Paced {
             ..Node::default()
         };
         Self {
-            unmarked: match keys {
-                CongestionControl::Infiniband(_) => vec![0; ports],
+            ports: match keys {
+                CongestionControl::Infiniband(_) | CongestionControl::Hpcc(_) => {
+                    vec![PortState::default(); ports]
+                }
                 _ => Vec::new(),
             },
             keys,
@@ -130,14 +140,14 @@ impl Protocol for Paced {
         let line = node.line;
         // Rates and delays are kept from the first notification on, what is under way always.
         let pair = match keys {
-            CongestionControl::Window(_) | CongestionControl::Slingshot(_) => {
-                match node.pairs.entry(u64::from(to)) {
-                    Entry::Occupied(pair) => Some(pair.into_mut()),
-                    Entry::Vacant(place) => {
-                        Pair::new(keys, to, line, packet.now).map(|pair| place.insert(pair))
-                    }
+            CongestionControl::Window(_)
+            | CongestionControl::Hpcc(_)
+            | CongestionControl::Slingshot(_) => match node.pairs.entry(u64::from(to)) {
+                Entry::Occupied(pair) => Some(pair.into_mut()),
+                Entry::Vacant(place) => {
+                    Pair::new(keys, to, line, packet.now).map(|pair| place.insert(pair))
                 }
-            }
+            },
             _ => node.pairs.get_mut(&u64::from(to)),
         };
         if let Some(pair) = pair {
@@ -154,6 +164,16 @@ impl Protocol for Paced {
             self.notes.resize(slot as usize + 1, Note::default());
         }
         self.notes[slot as usize] = note;
+    }
+
+    fn passed(&mut self, slot: u32, ps: u64, link: Link, now: u64) {
+        let note = &mut self.notes[slot as usize];
+        note.way += ps;
+        if let CongestionControl::Hpcc(keys) = &self.keys {
+            let meter = &mut self.ports[link.port].meter;
+            let load = meter.leaves(keys, link.line, u64::from(link.waiting), link.bytes, now);
+            note.load = load.max(note.load);
+        }
     }
 
     fn queued(&mut self, slot: u32, packet: &Packet, waiting: Waiting, now: u64) -> Option<Notice> {
@@ -178,6 +198,7 @@ impl Protocol for Paced {
             from: node.number,
             bytes: 0,
             window,
+            load: 0,
         })
     }
 
@@ -192,7 +213,7 @@ impl Protocol for Paced {
         let node = &mut self.nodes[interface];
         let (bytes, window) = match &self.keys {
             CongestionControl::None => return None,
-            CongestionControl::Window(_) => (packet.size, NEVER),
+            CongestionControl::Window(_) | CongestionControl::Hpcc(_) => (packet.size, NEVER),
             CongestionControl::Slingshot(_) => (packet.size, node.edge.window(packet.source)),
             _ if !note.marked => return None,
             CongestionControl::Infiniband(_) => (0, NEVER),
@@ -217,6 +238,7 @@ impl Protocol for Paced {
             from: node.number,
             bytes,
             window,
+            load: note.load,
         })
     }
 
@@ -243,7 +265,7 @@ impl Protocol for Paced {
             pair.account.notifications += u64::from(notice.bytes == 0 && now >= warmup);
             pair.heard(keys, notice, line, now);
             // A node that sends to all others would keep as many, which no cache holds.
-            if pair.is_as_new() {
+            if pair.is_as_new(keys, line) {
                 place.remove();
             }
         }
@@ -312,13 +334,13 @@ impl Protocol for Paced {
         node.edge.members = saved.members;
     }
 
-    fn unmarked(&self, ports: Range<usize>) -> &[u32] {
-        self.unmarked.get(ports).unwrap_or(&[])
+    fn ports(&self, ports: Range<usize>) -> &[PortState] {
+        self.ports.get(ports).unwrap_or(&[])
     }
 
-    fn restore_unmarked(&mut self, first: usize, saved: &[u32]) {
-        if let Some(unmarked) = self.unmarked.get_mut(first..first + saved.len()) {
-            unmarked.copy_from_slice(saved);
+    fn restore_ports(&mut self, first: usize, saved: &[PortState]) {
+        if let Some(ports) = self.ports.get_mut(first..first + saved.len()) {
+            ports.copy_from_slice(saved);
         }
     }
 }

@@ -55,8 +55,8 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     pub output_buffer: Option<u64>,
     /// Whether there is a protocol: senders hear of their packets.
     pub hears: bool,
-    /// Ports that count what they do not mark.
-    pub unmarked: usize,
+    /// Ports that keep something for congestion control.
+    pub paced: usize,
     /// Ports whose last arrivals are kept.
     pub last_arrivals: usize,
     /// Classes among which links are shared out.
@@ -116,7 +116,7 @@ impl AtRouter<'_, '_> {
             message_routes,
             nodes,
             watches,
-            unmarked,
+            paced,
             last_arrivals,
             shares,
             events,
@@ -135,7 +135,8 @@ impl AtRouter<'_, '_> {
         ensure(nodes.len() == self.nodes.len(), "its nodes")?;
         let links = if self.watched { self.radix } else { 0 };
         ensure(watches.len() == links, "its watched links")?;
-        ensure(unmarked.len() == self.unmarked, "its unmarked packets")?;
+        ensure(paced.len() == self.paced, "its congested ports")?;
+        paced.check(&self.here())?;
         ensure(
             last_arrivals.len() == self.last_arrivals,
             "its last arrivals",
