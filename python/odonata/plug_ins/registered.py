@@ -23,12 +23,14 @@ import reprlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from odonata.bounded import read_bytes
 from odonata.errors import PlugInError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 #: What can be plugged in.
 Kind = Literal["placement", "mapping", "pattern", "application", "order", "measure"]
@@ -198,6 +200,9 @@ def _check_name(kind: Kind, name: str) -> None:
 @functools.cache
 def _entry_points(path: tuple[str, ...]) -> dict[tuple[Kind, str], list[EntryPoint]]:
     """Entry points of all kinds by kind and name, with the interpreter's search path."""
+    # Most commands need no plug-in; reading what is installed takes a third of their start.
+    from importlib.metadata import entry_points
+
     found: dict[tuple[Kind, str], list[EntryPoint]] = {}
     for kind in KINDS:
         for point in entry_points(group=f"odonata.{kind}"):

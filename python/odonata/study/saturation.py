@@ -189,13 +189,19 @@ def find_saturation(
     finally:
         store.close()
     points = sorted(found.values(), key=lambda point: point.load)
-    capacity = points[0].offered_bytes_per_s / points[0].load if points else math.nan
+    capacity = full_load(points)
     return Saturation(
         load=math.nan if math.isinf(high) else (low + high) / 2,
         uncertainty=math.nan if math.isinf(high) else (high - low) / 2,
         throughput=max(point.accepted_bytes_per_s for point in points) / capacity,
         points=points,
     )
+
+
+def full_load(points: Sequence[LoadPoint]) -> float:
+    """Bytes per second that a load of 1 offers, by what was drawn at all loads; NaN without any."""
+    loads = math.fsum(point.load for point in points)
+    return math.fsum(point.offered_bytes_per_s for point in points) / loads if loads else math.nan
 
 
 def bracket(points: Sequence[LoadPoint]) -> tuple[float, float]:
@@ -289,7 +295,7 @@ def draw(found: Saturation, path: Path) -> None:
             message = "no load below saturation\nwas measured"
             left.text(0.5, 0.5, message, transform=left.transAxes, ha="center", color=MUTED)
         left.set_ylabel("message latency (ns)")
-        capacity = found.points[0].offered_bytes_per_s / found.points[0].load
+        capacity = full_load(found.points)
         right.axline((0, 0), slope=1, color=MUTED, linewidth=0.9, linestyle=(0, (2, 2)))
         for points, fill, label in (
             (stable, JOB_COLOURS[0], "what is offered arrives"),
