@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,9 +25,10 @@ def rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     the later ones.
     """
     from odonata import plots
-    from odonata.batch import plots as of_schedules
     from odonata.study import drawing as of_studies
 
+    # `plots.style` is the function of that name.
+    of_all = importlib.import_module("odonata.plots.style")
     save = plots.save
 
     def save_once(figure: Figure, path: Path) -> None:
@@ -36,7 +38,7 @@ def rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
         save(figure, path)
         _RENDERED[path.name] = path.read_bytes()
 
-    for module in (plots, of_schedules, of_studies):
+    for module in (plots, of_all, of_studies):
         monkeypatch.setattr(module, "save", save_once)
 
 
