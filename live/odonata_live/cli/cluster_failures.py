@@ -34,7 +34,7 @@ def failures(scenario: Path, outputs: tuple[Path, ...], out: Path | None) -> Non
     """
     from odonata import _engine
     from odonata.errors import ClusterError
-    from odonata.output import check_new_file, new_file
+    from odonata.output import check_new_file, new_file, write_file
     from odonata.scenario import Scenario
     from odonata.simulate import ask_engine
     from odonata_live.cluster.broken import broken, written
@@ -65,5 +65,5 @@ def failures(scenario: Path, outputs: tuple[Path, ...], out: Path | None) -> Non
         say(written(found).rstrip("\n"))
         return
     with new_file(out) as partial:
-        partial.write_text(text, encoding="utf-8")
+        write_file(partial, text)
     say(f"Written: {out}")
