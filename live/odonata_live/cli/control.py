@@ -19,7 +19,7 @@ from odonata.cli.shared import (
     new_table,
     print_json,
 )
-from odonata.errors import ControlError, DeviceError
+from odonata.errors import ControlError, DeviceError, OdonataError
 from odonata.numbers import finite
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import share, span
@@ -372,7 +372,7 @@ def follow(
                     follower.begin()
                     led = True
                 found = follower.round()
-            except (ControlError, DeviceError) as error:
+            except OdonataError as error:
                 # A switch that does not answer now may do so at the next look.
                 complain(escape(f"look {number}: {error}"))
                 follower.close()
