@@ -27,7 +27,7 @@ from rich.progress import (
 )
 
 from odonata import display
-from odonata.report.points import points_tables
+from odonata.report.points import points_table
 from odonata.simulate import Progress
 from odonata.terminal import terminal
 
@@ -272,7 +272,7 @@ class LiveTable:
         """The table of what is done, as much as fits, and the bar."""
         rows = [self._rows[number] for number in sorted(self._rows)]
         room = max(self._console.height - 8, 3)
-        first, *_ = points_tables(self._study, rows[-room:], self._console.width)
+        first, *_ = points_table(self._study, rows[-room:]).tables(self._console.width)
         return Group(first, self._bar.get_renderable())
 
 

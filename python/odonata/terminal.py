@@ -75,6 +75,11 @@ def terminal(*, stderr: bool = False) -> Console:
     return console
 
 
+def has_edge(console: Console) -> bool:
+    """Whether its lines have an end: those of a pipe are as long as they need to be."""
+    return console.is_terminal or "COLUMNS" in os.environ
+
+
 @cache
 def _kind() -> Any:
     from rich.console import Console
@@ -84,6 +89,10 @@ def _kind() -> Any:
         def on_broken_pipe(self) -> None:
             # Its own way is to exit with 1.
             raise BrokenPipeError
+
+        def print(self, *objects: Any, crop: bool = False, **options: Any) -> None:
+            # What is wider than the terminal is for the terminal to wrap: nothing is cut.
+            super().print(*objects, crop=crop, **options)
 
         def render_str(self, text: str, **options: Any) -> Text:
             # Before anything is laid out.

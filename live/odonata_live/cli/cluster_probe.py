@@ -481,7 +481,7 @@ def _show_runs(runs: list[ProbeRun]) -> None:
             f"{at}  {escape(run.placement)}, {len(run.nodes)} nodes, job {escape(run.job)}: "
             f"b = {run.utilisation():.3f}{answer}{kept}"
         )
-        table = new_table()
+        table = new_table(keys=2)
         table.add_column("collective")
         for heading in ("bytes", "iterations", "median µs", "mean µs", "p99 µs"):
             table.add_column(heading, justify="right")

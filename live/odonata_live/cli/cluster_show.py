@@ -109,7 +109,7 @@ def _print(look: Occupancy) -> None:
     table = new_table()
     for heading in ("group", "nodes", "idle", "jobs inside", "spanning", "other", "out"):
         table.add_column(heading, justify="left" if heading == "group" else "right")
-    table.add_column("spanned by")
+    table.add_column("spanned by", prose=True)
     for group in look.groups:
         counts = (group.count(state) for state in ("idle", INSIDE, SPANNING, "other", "out"))
         row = [escape(group.name), str(len(group.states)), *map(str, counts)]

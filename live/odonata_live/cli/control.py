@@ -77,7 +77,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
         print_json({"connections": rows, "ports_of_jobs": running, "open_transactions": open_})
         return
     out = terminal()
-    table = new_table()
+    table = new_table(keys=2)
     for heading in ("switch", "ingress", "egress", "job"):
         table.add_column(heading, justify="left" if heading == "switch" else "right")
     for name, connections in held.items():

@@ -175,7 +175,7 @@ def _show(calibration: Calibration) -> None:
     table.add_column("parameter")
     for heading in ("value", "68 % interval"):
         table.add_column(heading, justify="right")
-    table.add_column("")
+    table.add_column("", prose=True)
     for one in calibration.parameters:
         table.add_row(
             one.name,

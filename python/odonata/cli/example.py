@@ -51,8 +51,8 @@ def example(name: str | None, out: Path, as_json: bool) -> None:
             return
         console = terminal()
         table = new_table()
-        for column in ("name", "what it shows"):
-            table.add_column(column)
+        table.add_column("name")
+        table.add_column("what it shows", prose=True)
         for key, one in EXAMPLES.items():
             table.add_row(key, one.about)
         console.print(table)

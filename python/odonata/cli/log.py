@@ -254,8 +254,10 @@ def print_report(console: Console, report: dict[str, Any], *, examples: bool = F
     if not report["rules"]:
         return
     table = new_table()
-    for column in ("rule", "records", "", "what it is"):
-        table.add_column(column, justify="right" if column == "records" else "left")
+    table.add_column("rule")
+    table.add_column("records", justify="right")
+    table.add_column("")
+    table.add_column("what it is", prose=True)
     for rule in report["rules"]:
         table.add_row(
             rule["rule"], f"{rule['count']:,}", rule["action"], escape(rule["explanation"])

@@ -23,7 +23,7 @@ from odonata.output import check_new_file, new_file, write_file
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from odonata.report.tables import WholeTable
 
 
 @click.command()
@@ -103,13 +103,16 @@ def mapping(
         console.print(f"Written: [bold]{escape(str(out))}[/]", soft_wrap=True)
 
 
-def _table(rows: list[dict[str, Any]], compare: bool) -> Table:
-    table = new_table(padding=0)
+def _table(rows: list[dict[str, Any]], compare: bool) -> WholeTable:
+    table = new_table(gap=1, keys=1 if compare else 0)
     if compare:
-        table.add_column("\nMapping", no_wrap=True)
-    columns = ("within\nnode", "\nrouter", "\ngroup", "hop-\nbytes", "mean\nhops")
-    for column in (*columns, "busiest\nterminal", "\nlocal", "\nglobal"):
-        table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("Mapping")
+    for column in ("node", "router", "group"):
+        table.add_column(column, over="within", justify="right")
+    for column in ("hop-\nbytes", "mean\nhops"):
+        table.add_column(column, justify="right")
+    for column in names.LINK_KIND:
+        table.add_column(column, over="busiest", justify="right")
     for row in rows:
         shares = [row[f"share_in_{where}"] for where in ("node", "router", "group")]
         busiest = [row[f"busiest_{kind}_ns"] for kind in names.LINK_KIND]

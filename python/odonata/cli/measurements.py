@@ -53,7 +53,7 @@ def _show(found: list[Any]) -> None:
     for row in found:
         key = (row.source, row.test, row.operation, row.nodes, row.per_node)
         groups.setdefault(key, []).append(row)
-    table = new_table()
+    table = new_table(keys=3)
     for heading in ("source", "test", "collective"):
         table.add_column(heading)
     for heading in ("nodes", "ranks a node", "algorithms", "of them simulated", "rows"):

@@ -224,10 +224,8 @@ def predict_collective(
 
 def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
     """Prints predictions as a table."""
-    from rich.text import Text
-
     table = new_table()
-    table.add_column("algorithm", overflow="fold")
+    table.add_column("algorithm")
     of_nccl = any(one.of_nccl for one in found)
     bus = ("bus bandwidth",) if of_nccl else ()
     for heading in ("bytes", "median", "p10", "p90", *bus):
@@ -238,7 +236,7 @@ def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
 
     for one in found:
         table.add_row(
-            Text(" ".join(filter(None, (one.algorithm, one.protocol)))),
+            escape(" ".join(filter(None, (one.algorithm, one.protocol)))),
             f"{one.bytes:,}",
             time(one.median_ns),
             time(one.p10_ns),

@@ -144,9 +144,9 @@ def _paths(result: Result) -> list[dict[str, Any]]:
 
 
 def _print_times(console: Console, jobs: list[dict[str, Any]]) -> None:
-    table = new_table()
-    for title, justify in (("Job", "left"), ("Time of its ranks in", "left")):
-        table.add_column(title, justify=justify)  # type: ignore[arg-type]
+    table = new_table(keys=2, sections=True)
+    for title in ("Job", "Time of its ranks in"):
+        table.add_column(title)
     for title in ("mean", "least", "most", "share"):
         table.add_column(title, justify="right")
     for job in jobs:

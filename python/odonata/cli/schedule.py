@@ -27,7 +27,7 @@ from odonata.cli.shared import (
     scenario_argument,
 )
 from odonata.errors import Problem, ScenarioError
-from odonata.terminal import terminal
+from odonata.terminal import has_edge, terminal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -266,7 +266,7 @@ def print_outcomes(
     table = new_table()
     table.add_column("")
     for each in schedules:
-        table.add_column(escape(each.name), justify="right", overflow="fold")
+        table.add_column(escape(each.name), justify="right")
 
     def row(name: str, show: Any) -> None:
         table.add_row(name, *(show(each.summary) for each in schedules))
@@ -313,7 +313,7 @@ def _print_reasons(console: Console, schedule: Schedule) -> None:
     for one in found:
         wait = f"when submitted, {one.text} ({span(one.wait_s)} in all)"
         text = wait if one.wait_s else f"never started: {one.text}"
-        console.print(f"  {one.jobs:>9,} jobs: {escape(text)}", soft_wrap=True)
+        console.print(f"  {one.jobs:>9,} jobs: {escape(text)}", soft_wrap=not has_edge(console))
 
 
 def _stretch(schedule: Schedule | Outcome) -> float | None:

@@ -24,8 +24,8 @@ from odonata.terminal import CleanWriter, clean_json, say, terminal
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from rich.console import Console
-    from rich.table import Table
 
+    from odonata.report.tables import WholeTable
     from odonata.scenario import Scenario
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -264,12 +264,11 @@ def progress_terminal() -> Console:
     return terminal(stderr=True)
 
 
-def new_table(**options: Any) -> Table:
-    """An empty table for a terminal: a line below its head, none around it."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
+def new_table(**options: Any) -> WholeTable:
+    """An empty table for a terminal, with the options of a ``WholeTable``."""
+    from odonata.report.tables import WholeTable
 
-    return Table(box=SIMPLE_HEAD, pad_edge=False, **options)
+    return WholeTable(**options)
 
 
 def escape(text: str) -> str:

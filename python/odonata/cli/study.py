@@ -10,7 +10,14 @@ import click
 
 from odonata import display
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import debug_option, escape, notices, out_option, progress_terminal
+from odonata.cli.shared import (
+    debug_option,
+    escape,
+    new_table,
+    notices,
+    out_option,
+    progress_terminal,
+)
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -374,10 +381,9 @@ def _print_points(
     chosen: StudyFile, points: Sequence[SweepPoint], cost: Estimate, directory: Path
 ) -> None:
     """The points and what is missing, for ``--dry-run``."""
-    from rich.table import Table
-
     console = terminal()
-    table = Table(title=escape(chosen.title), title_justify="left", box=None)
+    console.print(chosen.title, style="bold", markup=False)
+    table = new_table(keys=len(chosen.axis) + 2)
     for column in ("point", *(escape(axis.column) for axis in chosen.axis), "seed", "packet-hops"):
         table.add_column(column, justify="right")
     for point in points[:_LISTED]:

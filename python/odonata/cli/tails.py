@@ -393,8 +393,9 @@ def _show_groups(found: Sequence[_Group], by: Sequence[str], against: str | None
     out = terminal()
     several = len({group.column for group in found}) > 1
     fitted = any(group.described.fits for group in found)
-    table = new_table()
-    for name in (*by, *(["column"] if several else [])):
+    keys = [*by, *(["column"] if several else [])]
+    table = new_table(keys=len(keys))
+    for name in keys:
         table.add_column(escape(name))
     shapes = ("median", "mean", "p99 / median", "above 2 × median", "modes")
     goes_with = ("r", "95 %", "p", "ρ", "95 %", "p")

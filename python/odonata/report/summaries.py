@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from odonata import display
+from odonata.report.tables import WholeTable
 from odonata.results import Result
 from odonata.results.summary import is_open_loop, per_node, saturated_jobs
 from odonata.scenario import Scenario
+from odonata.terminal import has_edge
 
 if TYPE_CHECKING:
     from odonata.study.design import Design
@@ -82,16 +82,19 @@ def print_comparison(
     labels = list(content["results"])
     console.print()
     if content["settings"]:
-        shown = _compact_table("Setting", [escape(label) for label in labels])
+        shown = _figures("Setting", *(escape(label) for label in labels))
         for key, values in content["settings"].items():
             shown.add_row(escape(key), *(escape(value) for value in values))
         console.print(shown)
     else:
         console.print("The scenarios are the same, but for the seed perhaps.", style="dim")
-    columns = ["figure", escape(labels[0])]
-    for label in labels[1:]:
-        columns += [escape(label), "change"]
-    shown = _compact_table("Job or links", columns)
+    shown = WholeTable(keys=2, gap=2, sections=True)
+    shown.add_column("Job or links", style="bold")
+    shown.add_column("figure", justify="right")
+    for label in labels:
+        shown.add_column(escape(label), justify="right")
+        if label != labels[0]:
+            shown.add_column("change", justify="right", joined=True)
     rows: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
     for row in table.to_pylist():
         rows.setdefault((row["scope"], row["name"], row["quantity"]), []).append(row)
@@ -172,7 +175,7 @@ def print_replications(
         console.print(f"[bold]{escape(scenario.title)}[/]")
     last = scenario.seed + count - 1
     console.print(f"{count} replications, seeds {scenario.seed} to {last}", style="dim")
-    shown = _compact_table("Job", ["figure", "mean", "± 95 %", "deviation"])
+    shown = _figures("Job", "figure", "mean", "± 95 %", "deviation", keys=2)
     for name, figures in figures_of_jobs(table).items():
         for quantity, words in _REPLICATED:
             row = figures.get(quantity)
@@ -201,7 +204,7 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
     console.print()
     if title:
         console.print(f"[bold]{escape(title)}[/]")
-    shown = _compact_table("Offered load", ["delivered", "mean latency", "± 95 %", "p99", ""])
+    shown = _figures("Offered load", "delivered", "mean latency", "± 95 %", "p99", "")
     for point in found.points:
         half = point.latency_ci95_ps / point.latency_ps if point.latency_ps else float("nan")
         shown.add_row(
@@ -246,7 +249,7 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
     heads = [traffic.replace("-", "-\n") for traffic in found.traffic]
     for engine in found.engines:
         for per_money in (False, True):
-            shown = _compact_table("Network", ["nodes", "price", *heads])
+            shown = _figures("Network", "nodes", "price", *heads)
             for one in found.networks:
                 figures = [
                     display.decimal(found.per_money(one, traffic, engine))
@@ -260,13 +263,14 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
             what = what if per_money else "share of the nodes' bandwidth"
             console.print(f"[bold]By {engine}s:[/] {what}")
             console.print(shown)
-    console.print("[bold]Layouts[/]")
+    shown = _figures("Network", "switches", "ports")
+    shown.add_column("layout", prose=True)
     for one in found.networks:
-        ports = f"{one.switches:,} switches of {one.radix} ports"
-        text = f"  {one.name:<13} {one.layout}; {ports}"
-        console.print(text, markup=False, soft_wrap=True)
+        shown.add_row(escape(one.name), f"{one.switches:,}", str(one.radix), escape(one.layout))
+    console.print(shown)
     for name, why in found.left_out.items():
-        console.print(f"Left out: {name}: {why}", markup=False, soft_wrap=True)
+        text = f"Left out: {name}: {why}"
+        console.print(text, markup=False, soft_wrap=not has_edge(console))
     where = f"Results: {directory} (report.html, design.png, design.csv, a scenario of each)"
     console.print(where, markup=False, soft_wrap=True)
 
@@ -285,8 +289,8 @@ def print_interference(console: Console, found: Interference, directory: Path) -
     console.print()
     if found.scenario.title:
         console.print(f"[bold]{escape(found.scenario.title)}[/]")
-    columns = ["alone", "with all", "mean", "median", "p99", "run time"]
-    shown = _compact_table("Message latency", columns)
+    columns = ("alone", "with all", "mean", "median", "p99", "run time")
+    shown = _figures("Message latency", *columns)
     for job in answer["jobs"]:
         slowdown = job["slowdown"]
         times = [display.duration(job[key]["mean"]) for key in ("alone_ps", "together_ps")]
@@ -295,7 +299,7 @@ def print_interference(console: Console, found: Interference, directory: Path) -
     console.print(shown)
     if answer["matrix"] and len(found.names) > 2:
         caused = found.caused()
-        shown = _compact_table("Slowdown of the mean by", [escape(name) for name in found.names])
+        shown = _figures("Slowdown of the mean by", *(escape(name) for name in found.names))
         for number, name in enumerate(found.names):
             if any(not math.isnan(value) for value in caused[number]):
                 shown.add_row(escape(name), *(_times(value) for value in caused[number]))
@@ -367,10 +371,10 @@ def readable(name: str, value: Any) -> tuple[str, str]:
     return _words(name), display.count(value)
 
 
-def link_class_table(classes: Iterable[Mapping[str, Any]]) -> Table:
+def link_class_table(classes: Iterable[Mapping[str, Any]]) -> WholeTable:
     """The link classes of a network, one row each, all figures that are there."""
     rows = [dict(entry) for entry in classes]
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = WholeTable()
     names = list(dict.fromkeys(name for row in rows for name in row))
     for name in names:
         numeric = any(not isinstance(row.get(name), str) for row in rows)
@@ -394,12 +398,18 @@ def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _job_table(jobs: Sequence[Mapping[str, Any]]) -> Table:
+def _job_table(jobs: Sequence[Mapping[str, Any]]) -> WholeTable:
     open_loop = any(job["end_ps"] is None and is_open_loop(job) for job in jobs)
     ends = any(job["end_ps"] is not None for job in jobs)
-    columns = ["nodes", *(["run\ntime"] if ends else []), "latency\nmedian", "\np99", "\nmax"]
-    columns += ["offered\nper node"] if open_loop else []
-    table = _compact_table("Job", [*columns, "delivered\nper node", "routers\nvisited"])
+    table = _figures(
+        "Job",
+        "nodes",
+        *(["run\ntime"] if ends else []),
+        *(("latency", which) for which in ("median", "p99", "max")),
+        *(["offered\nper node"] if open_loop else []),
+        "delivered\nper node",
+        "routers\nvisited",
+    )
     for job in jobs:
         offered = per_node(job["offered_bytes_per_s"], job["nodes"])
         run_time = [display.duration(job["run_time_ps"])] if ends else []
@@ -515,11 +525,10 @@ def _warmup(name: str, job: Mapping[str, Any], run: Mapping[str, Any]) -> list[s
     return remarks
 
 
-def _link_table(classes: Sequence[Mapping[str, Any]]) -> Table:
-    table = _compact_table(
-        "Links",
-        ["number", "bandwidth", "busy\nmean", "\np99", "\nmax", "blocked\nmean", "\nmax"],
-    )
+def _link_table(classes: Sequence[Mapping[str, Any]]) -> WholeTable:
+    busy = [("busy", which) for which in ("mean", "p99", "max")]
+    blocked = [("blocked", which) for which in ("mean", "max")]
+    table = _figures("Links", "number", "bandwidth", *busy, *blocked)
     for entry in classes:
         table.add_row(
             escape(entry["class"]),
@@ -534,13 +543,19 @@ def _link_table(classes: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def _compact_table(first: str, others: Iterable[str]) -> Table:
-    """A table of figures for 80 columns; where it has few, only the first one wraps."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column(first, style="bold", overflow="fold", vertical="bottom")
-    names = list(others)
-    for name in names:
-        table.add_column(name, justify="right", no_wrap=len(names) <= 6, overflow="fold")
+def _figures(first: str, *others: str | tuple[str, str], keys: int = 1) -> WholeTable:
+    """A table of figures.
+
+    Args:
+        first: Head of the column that says what a row is.
+        *others: Heads of the others; where neighbours have a line above in common, with that.
+        keys: How many columns say what a row is.
+    """
+    table = WholeTable(keys=keys, gap=2)
+    table.add_column(first, style="bold")
+    for other in others:
+        over, head = ("", other) if isinstance(other, str) else other
+        table.add_column(head, over=over, justify="right")
     return table
 
 
