@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 import odonata
 from odonata.cli.commands import odonata as command
 from odonata.errors import ClusterError, MachineError
-from odonata.machines.hosts import read_hosts
+from odonata.machines.hosts import hosts_of, read_hosts
 from odonata_live.cluster.model import read_node_list
 from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.topologies import read_topology, read_topology_file
@@ -233,9 +233,71 @@ def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: 
 
 def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path) -> None:
     missing = run("cluster", "machine")
-    assert "found no topology; allowed: --topology FILE" in " ".join(missing.output.split())
+    assert (
+        "found no topology; allowed: --topology FILE, such as topology.conf, or --links"
+        in " ".join(missing.output.split())
+    )
     strangers = run("cluster", "machine", "--topology", files / "links", "--nodes", "n[7-8]")
     assert "1 of 2 nodes are on no switch, such as n8" in str(strangers.exception)
+
+
+def test_the_cables_of_a_machine_say_its_links(files: Path) -> None:
+    # Of the two cables to the spine, one runs at a quarter of the lanes, and n5's rate is not told.
+    cables = subnet().replace('"top" lid 1 4xNDR', '"top" lid 1 1xNDR', 1)
+    cables = cables.replace('"s0" lid 1 4xNDR', '"s0" lid 1 1xNDR')
+    cables = cables.replace('"n5 mlx5_0" lid 1 4xNDR', '"n5 mlx5_0" lid 1')
+    (files / "cables").write_text(cables)
+    out = files / "machine"
+    options = ("--links", files / "cables", "--topology", files / "tree.conf", "--out", out)
+    written = run("cluster", "machine", *options, "--bandwidth", "7 GB/s", "--latency", "150 ns")
+    assert written.exit_code == 0, written.output
+    classes = odonata.topology(out / "machine.toml").description["link_classes"]
+    found = {one["name"]: (one["links"], one["bandwidth_bytes_per_s"]) for one in classes}
+    assert found == {
+        # n0 has two ports; n5's bandwidth is the one given.
+        "terminal-4xNDR-by-2": (1, 100e9),
+        "terminal-4xNDR": (6, 50e9),
+        "terminal": (1, 7e9),
+        "local-1xNDR": (1, 12.5e9),
+        "local-4xNDR": (1, 50e9),
+    }
+    assert {one["latency_ps"] for one in classes} == {150_000}
+    scenario = odonata.Scenario.from_file(out / "machine.toml")
+    # Nodes are numbered along the ports.
+    assert hosts_of(scenario) == {f"n{n}": n for n in range(8)}
+    told, assumed = (out / "machine.toml").read_text().split("# Assumed")
+    assert "# - local-1xNDR: 1 links of 12.5 GB/s\n" in told
+    assert "terminal:" not in told
+    assert "# - every link has a latency of 150 ns\n# - terminal: 1 links of 7 GB/s\n" in assumed
+    assert odonata.verify(scenario)
+
+
+def test_cables_that_say_otherwise_are_told(files: Path) -> None:
+    (files / "cables").write_text(subnet())
+    links = ("--links", files / "cables")
+    changes_nothing = run("cluster", "machine", *links, "--bandwidth", "7 GB/s")
+    assert "tells the rates of all links" in str(changes_nothing.exception)
+    (files / "slurm").write_text("SwitchName=a Nodes=n[0-2,4]\nSwitchName=b Nodes=n[3,5-6]\n")
+    options = ("--topology", files / "slurm", "--out", files / "part")
+    done = run("cluster", "machine", *links, *options)
+    assert done.exit_code == 0, done.output
+    assert "the nodes of a are on 2 switches, such as s0 and s1: the cables count" in done.output
+    scenario = odonata.Scenario.from_file(files / "part" / "machine.toml")
+    assert hosts_of(scenario) == {f"n{n}": n for n in range(7)}
+    (files / "slurm").write_text("SwitchName=a Nodes=n[0-8]\n")
+    stranger = run("cluster", "machine", *links, "--topology", files / "slurm")
+    assert "1 of 9 nodes are on no switch, such as n8" in str(stranger.exception)
+
+
+@has(DATA / "ibnetdiscover-ndr" / "fabric.txt")
+def test_a_real_fabric_becomes_a_machine(tmp_path: Path) -> None:
+    fabric = DATA / "ibnetdiscover-ndr" / "fabric.txt"
+    done = run("cluster", "machine", "--links", fabric, "--out", tmp_path / "ndr")
+    assert done.exit_code == 0, done.output
+    scenario = odonata.Scenario.from_file(tmp_path / "ndr" / "machine.toml")
+    # So many hosts are named by adapters (docs/forwarding-tables.md).
+    assert len(hosts_of(scenario)) == 122
+    assert "local: 532 links of 50 GB/s" in (tmp_path / "ndr" / "machine.toml").read_text()
 
 
 @pytest.mark.parametrize("form", [*NODES, *NAMES])

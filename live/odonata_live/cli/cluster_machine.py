@@ -6,26 +6,32 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, out_option
+from odonata.cli.shared import debug_option, notices, out_option, progress_terminal
 from odonata.terminal import say
 from odonata_live.cli.cluster_options import read_topology, topology_option
 
 
 @click.command()
-@topology_option(default="must be given")
+@topology_option(default="none, with --links")
+@click.option(
+    "--links",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Every cable and its rate: the output of ibnetdiscover, or OpenSM's opensm-subnet.lst; - "
+    "is standard input.",
+)
 @click.option(
     "--nodes",
     metavar="HOSTS",
     help="The nodes to take: a list such as n[0-3,7], or a file with hosts or lists, one a line.  "
-    "[default: all of the topology]",
+    "[default: all of the topology, else all that adapters of --links name]",
 )
 @click.option("--name", default="my cluster", show_default=True, help="What the machine is called.")
 @click.option(
     "--bandwidth",
-    default="25 GB/s",
-    show_default=True,
     metavar="RATE",
-    help="Of a node's link, which no topology tells.",
+    help="Of a node's link, which no topology tells; with --links, of links whose rate is not "
+    "told.  [default: 25 GB/s]",
 )
 @click.option(
     "--latency", default="200 ns", show_default=True, metavar="TIME", help="Of every link."
@@ -36,31 +42,41 @@ from odonata_live.cli.cluster_options import read_topology, topology_option
 @debug_option
 def machine(
     topology: Path | None,
+    links: Path | None,
     nodes: str | None,
     name: str,
-    bandwidth: str,
+    bandwidth: str | None,
     latency: str,
     out: Path | None,
 ) -> None:
-    """Write the scenario of a cluster: its network and hosts, from Slurm's topology.
+    """Write the scenario of a cluster: its network and hosts, from Slurm's topology or its cables.
 
     The scenario is for schedule --network, cluster what-if and predict-collective. Comments say
-    what is assumed. InfiniBand's own cables are read by family = "ibnetdiscover".
+    what is assumed. With --links every cable is there with its rate; --topology then says which
+    hosts are Slurm's.
     """
-    if topology is None:
-        allowed = "--topology FILE, such as topology.conf or what scontrol show topology prints"
+    if topology is None and links is None:
+        allowed = "--topology FILE, such as topology.conf, or --links with ibnetdiscover's output"
         raise click.UsageError(f"found no topology; allowed: {allowed}")
+    from odonata.bounded import read_text
+    from odonata.errors import ClusterError
     from odonata.machines.hosts import read_hosts
     from odonata.output import claim, write_file
     from odonata.units import Duration, Rate, UnitError
-    from odonata_live.cluster.machine import SCENARIO_FILE, machine_files
+    from odonata_live.cluster.machine import SCENARIO_FILE, machine_files, subnet_files
 
     try:
-        rate, time = Rate(bandwidth), Duration(latency)
+        rate, time = None if bandwidth is None else Rate(bandwidth), Duration(latency)
     except UnitError as error:
         raise click.UsageError(f"--bandwidth, --latency: {error}") from None
     listed = None if nodes is None else read_hosts(nodes)
-    texts = machine_files(read_topology(topology), listed, name, rate, time)
+    slurms = None if topology is None else read_topology(topology)
+    if links is not None:
+        text, notice = read_text(links, ClusterError), notices(progress_terminal())
+        texts = subnet_files(text, str(links), slurms, listed, name, rate, time, notice)
+    else:
+        assert slurms is not None
+        texts = machine_files(slurms, listed, name, rate or Rate("25 GB/s"), time)
     with claim(out, "machine") as held, held.adding() as partial:
         for file, text in texts.items():
             write_file(partial / file, text)

@@ -18,7 +18,7 @@ from typing import Any
 from odonata import _engine
 from odonata.errors import ClusterError
 from odonata.machines.hosts import hosts_of
-from odonata.network.subnets import read_subnet
+from odonata.network.subnets import nodes_of_ports, read_subnet
 from odonata.scenario import Scenario
 from odonata.scenario.toml_text import toml_text
 from odonata_live.cluster.model import read_node_list
@@ -202,14 +202,10 @@ class _Whole:
         self.switches: list[dict[str, Any]] = subnet["switches"]
         self.cables: list[dict[str, Any]] = subnet["cables"]
         self.host_ports: list[dict[str, Any]] = subnet["hosts"]
-        node_of: dict[str | int, int] = {}
-        self.node_of_port: list[int] = []
+        self.node_of_port = nodes_of_ports(subnet, network.interfaces)
         self.nodes_of_host: dict[str, list[int]] = {}
-        for place, port in enumerate(self.host_ports):
+        for node, port in zip(self.node_of_port, self.host_ports, strict=True):
             name = port["host"]
-            is_joined = name is not None and network.interfaces == "joined"
-            node = node_of.setdefault(name if is_joined else place, len(node_of))
-            self.node_of_port.append(node)
             if name is not None and node not in self.nodes_of_host.setdefault(name, []):
                 self.nodes_of_host[name].append(node)
 

@@ -1,17 +1,26 @@
-"""The scenario of a cluster, from what says which node is on which switch."""
+"""The scenario of a cluster, from what says which node is on which switch or how it is cabled."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+from odonata import _engine
 from odonata.errors import ClusterError
+from odonata.network.subnets import nodes_of_ports
+from odonata.output import write_file
 from odonata.scenario.toml_text import toml_text
 from odonata.units import Duration, Rate
 from odonata_live.cluster.nodes import Topology
+from odonata_live.cluster.topologies import asked
 
 #: The files of a machine.
 SCENARIO_FILE, WIRING_FILE, HOSTS_FILE = "machine.toml", "wiring.edges", "hosts.txt"
+#: What InfiniBand's own cables are called beside it.
+SUBNET_FILE = "ibnetdiscover.txt"
 #: Room of a link beside what is on its way: some packets.
 _BUFFER_BYTES = 32_768
 
@@ -34,15 +43,7 @@ def machine_files(
     Raises:
         ClusterError: If a host is on no switch, or there are fewer than two.
     """
-    wanted = dict.fromkeys(topology.leaf_of_node if hosts is None else hosts)
-    strangers = [host for host in wanted if host not in topology.leaf_of_node]
-    if strangers:
-        raise ClusterError(
-            f"{len(strangers):,} of {len(wanted):,} nodes are on no switch, such as "
-            f"{strangers[0]}; allowed: nodes that the topology names"
-        )
-    if len(wanted) < 2:
-        raise ClusterError(f"found {len(wanted)} nodes; allowed: at least 2")
+    wanted = _wanted(topology.leaf_of_node if hosts is None else hosts, topology)
     on_leaf: dict[str, list[str]] = defaultdict(list)
     for node, leaf in topology.leaf_of_node.items():
         if node in wanted:
@@ -82,6 +83,128 @@ def machine_files(
         WIRING_FILE: wiring.text(),
         HOSTS_FILE: "# Hosts, and the node of the first.\n" + "\n".join(listed) + "\n",
     }
+
+
+def subnet_files(
+    text: str,
+    source: str,
+    topology: Topology | None,
+    hosts: Sequence[str] | None,
+    title: str,
+    bandwidth: Rate | None,
+    latency: Duration,
+    notice: Callable[[str], object],
+) -> dict[str, str]:
+    """The same with the cables that ``ibnetdiscover`` found, and their rates.
+
+    Args:
+        text: Its output.
+        source: What to call it in errors.
+        topology: Which node is on which switch by Slurm, whose nodes are taken then.
+        hosts: The nodes to take. Default: all of the topology, or that adapters name.
+        title: Name of the machine.
+        bandwidth: Of links whose rate is not told, if somebody says it.
+        latency: Of every link.
+        notice: Called with what a person should know.
+
+    Raises:
+        ClusterError: If it is no such output, a host has no adapter, or there are fewer than two;
+            if a bandwidth is given though all rates are told.
+    """
+    subnet = asked(text, source, _engine.read_ibnetdiscover)
+    node_of: dict[str, int] = {}
+    leaf_of: dict[str, str] = {}
+    switches = subnet["switches"]
+    for node, port in zip(nodes_of_ports(subnet, "joined"), subnet["hosts"], strict=True):
+        if port["host"] is not None and port["host"] not in node_of:
+            node_of[port["host"]] = node
+            leaf_of[port["host"]] = switches[port["switch"]]["name"]
+    fabric = Topology(leaf_of, {})
+    if hosts is None:
+        hosts = list(leaf_of if topology is None else topology.leaf_of_node)
+    wanted = _wanted(hosts, fabric)
+    if topology is not None:
+        _wanted(wanted, topology)
+        together: dict[str, set[str]] = defaultdict(set)
+        for host in wanted:
+            together[topology.leaf_of_node[host]].add(leaf_of[host])
+        for leaf, several in together.items():
+            if len(several) > 1:
+                notice(
+                    f"{source}: the nodes of {leaf} are on {len(several):,} switches, such as "
+                    f"{' and '.join(sorted(several)[:2])}: the cables count"
+                )
+    ends = {"terminal": subnet["hosts"], "local": subnet["cables"]}
+    rates = {kind: {one["rate"] for one in of_kind} for kind, of_kind in ends.items()}
+    untold = [kind for kind, found in rates.items() if None in found]
+    if bandwidth is not None and not untold:
+        raise ClusterError(
+            f"{source}: tells the rates of all links, so that a bandwidth of {bandwidth} changes "
+            "nothing; allowed: none"
+        )
+    network = {"family": "ibnetdiscover", "file": SUBNET_FILE}
+    links: dict[str, dict[str, str]] = {}
+    told: list[str] = []
+    assumed = [f"every link has a latency of {latency}"]
+    for one in _classes(toml_text({"network": network}), text):
+        # Those whose rate is not told have the name of their kind alone.
+        name = one["name"]
+        rate = Rate.of_engine(one["bandwidth_bytes_per_s"])
+        if bandwidth is not None and name in untold:
+            rate = bandwidth
+        links[name] = {"bandwidth": str(rate), "latency": str(latency)}
+        where = assumed if name in untold or "unknown" in name else told
+        where.append(f"{name}: {one['links']:,} links of {rate}")
+    listed = sorted((node_of[host], host) for host in wanted)
+    return {
+        SCENARIO_FILE: _TOLD.format(
+            nodes=len(wanted),
+            switches=len(switches),
+            told="\n# - ".join(told or ["nothing"]),
+            assumed="\n# - ".join(assumed),
+        )
+        + toml_text(
+            {
+                "title": title,
+                "network": {**network, "links": links},
+                "machine": {"name": title, "hosts_file": HOSTS_FILE},
+            }
+        ),
+        SUBNET_FILE: text,
+        HOSTS_FILE: "# Hosts and their nodes.\n"
+        + "".join(f"{host} {node}\n" for node, host in listed),
+    }
+
+
+def _classes(scenario: str, subnet: str) -> Sequence[Mapping[str, Any]]:
+    """The link classes of a network, as the engine makes them of the rates."""
+    from odonata import topology
+
+    with tempfile.TemporaryDirectory(prefix="odonata-machine-") as directory:
+        for file, text in ((SCENARIO_FILE, scenario), (SUBNET_FILE, subnet)):
+            write_file(Path(directory) / file, text)
+        found: Sequence[Mapping[str, Any]] = topology(Path(directory) / SCENARIO_FILE).description[
+            "link_classes"
+        ]
+    return found
+
+
+def _wanted(hosts: Iterable[str], topology: Topology) -> list[str]:
+    """Hosts once each.
+
+    Raises:
+        ClusterError: If a host is on no switch, or there are fewer than two.
+    """
+    wanted = list(dict.fromkeys(hosts))
+    strangers = [host for host in wanted if host not in topology.leaf_of_node]
+    if strangers:
+        raise ClusterError(
+            f"{len(strangers):,} of {len(wanted):,} nodes are on no switch, such as "
+            f"{strangers[0]}; allowed: nodes that the topology names"
+        )
+    if len(wanted) < 2:
+        raise ClusterError(f"found {len(wanted)} nodes; allowed: at least 2")
+    return wanted
 
 
 class _Wiring:
@@ -128,5 +251,17 @@ _ASSUMED = """\
 # - every node has one link of {bandwidth}, and every link a latency of {latency};
 # - one switch joins the leaves of an island and one the islands, each with the bandwidth of all
 #   nodes below (no taper).
+
+"""
+
+_TOLD = """\
+# {nodes} hosts in a subnet of {switches} switches, as ibnetdiscover found it. A node is a host, on
+# the switch of its first adapter with the bandwidth of all; all switches are one group.
+#
+# Told by the rates of its ports:
+# - {told}
+#
+# Assumed, as nothing tells it; correct it below:
+# - {assumed}
 
 """

@@ -27,6 +27,23 @@ def ports_of_hosts(subnet: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]
     return found
 
 
+def nodes_of_ports(subnet: Mapping[str, Any], interfaces: str) -> list[int]:
+    """The node that each port of ``subnet["hosts"]`` is, as the engine numbers them.
+
+    Args:
+        subnet: As of :func:`read_subnet`.
+        interfaces: As of ``network.interfaces``.
+    """
+    node_of: dict[str | int, int] = {}
+    return [
+        node_of.setdefault(
+            port["host"] if port["host"] is not None and interfaces == "joined" else place,
+            len(node_of),
+        )
+        for place, port in enumerate(subnet["hosts"])
+    ]
+
+
 def counted(subnet: Mapping[str, Any], unnamed_are: str, several_switches: str) -> list[str]:
     """What a person should know about what was counted, sentences.
 
