@@ -55,9 +55,12 @@ _STEPS = 8
 #: Messages by engine, whose transmission takes much longer than links' latencies: the flow engine
 #: does as much for a large one as for a small one.
 _MESSAGE = {"flow": "512 KiB", "packet": "64 KiB"}
-#: Rates of flows are updated at a tenth of the time of a message alone, and it takes some paths:
-#: twice as often, or twice as many, costs nearly twice the time.
-_FLOWS = {"paths": 4, "settle": "2 us"}
+#: Paths of a flow: twice as many cost nearly twice the time.
+_PATHS = 4
+#: Rates of flows are updated at a tenth of the time of a message alone, on a network of less
+#: bandwidth than its kind stands for (a torus) at a tenth of what it takes there: twice as often
+#: costs nearly twice the time.
+_SETTLE_US = 2.0
 #: By which the steps are spread evenly: the golden ratio.
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -292,6 +295,7 @@ class Chosen:
                 for engine, routing in tried:
                     what = traffic_scenario(fitted, traffic, self.design.nodes, engine, routing)
                     cost = 4.0 if engine == "packet" or routing in ("valiant", "ugal-l") else 1.0
+                    cost /= min(fitted.layout.bound, 1.0)
                     key = json.dumps([name, traffic, engine, routing])
                     found.append(Point(key, what, _keep, cost))
         return found
@@ -445,7 +449,8 @@ def traffic_scenario(
         job["placement"] = "random-node"
     simulation: dict[str, Any] = {"engine": engine}
     if engine == "flow":
-        simulation |= _FLOWS
+        settle = _SETTLE_US / min(fitted.layout.bound / fitted.kind.enough, 1.0)
+        simulation |= {"paths": _PATHS, "settle": f"{settle:.3g} us"}
     return scenario_of(fitted.kind, fitted.layout, routing, simulation=simulation, job=[job])
 
 

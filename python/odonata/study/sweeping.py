@@ -313,7 +313,8 @@ def sweep_study(
             message = f"found {len(values):,} values; allowed: at most {MOST_VALUES:,}"
             raise ScenarioError([Problem(key, message)], base.file)
     renamed = any(key.endswith(".name") for key in varied)
-    wanted = _measures(measure, base) or _usual(base, each=not renamed)
+    wanted = _measures(measure, base, None if renamed else base.job_names())
+    wanted = wanted or _usual(base, each=not renamed)
     measures = _told_apart(wanted, [axis["name"] for axis in axes])
     study = StudyFile.of_scenario(
         {
@@ -444,17 +445,26 @@ def _networks(scenarios: Sequence[ScenarioLike], changes: Mapping[str, Any]) -> 
     return {"name": _NETWORK, "setting": settings}
 
 
-def _measures(texts: Sequence[str], base: Scenario) -> list[dict[str, Any]]:
+def _measures(
+    texts: Sequence[str], base: Scenario, jobs: Collection[str] | None
+) -> list[dict[str, Any]]:
     """Measures from ``FIGURE`` or ``FIGURE:REDUCTION``.
 
     Args:
         texts: Of the measures.
         base: For errors.
+        jobs: The names of all jobs, where they are known before anything is simulated.
 
     Raises:
-        ScenarioError: If one is there twice.
+        ScenarioError: If one is there twice, or is of no job.
     """
     found = [_measure(text) for text in texts]
+    for one in found:
+        scope, _, rest = one["figure"].partition(".")
+        name = rest.rpartition(".")[0]
+        if scope == "job" and jobs and name not in ("*", *jobs):
+            message = f"found no job {name}; allowed: * or {', '.join(jobs)}"
+            raise ScenarioError([Problem("measure", message)], base.file)
     for place, one in enumerate(found):
         if one in found[:place]:
             message = f'found "{texts[place]}" twice; allowed: each figure once'
