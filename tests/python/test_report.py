@@ -10,12 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bokeh.models import Legend, LegendItem
 from PIL import Image
 
 import odonata
 from browser import PROGRAM, Page, look
 from command import call
 from odonata import Result, Scenario, display, write_report
+from odonata.report.html import charts
 from odonata.report.html.charts import distributions, thinned
 from odonata.report.html.page import MOST_BYTES
 from odonata.report.html.run import latencies
@@ -145,6 +147,19 @@ def test_latencies_are_those_of_the_histograms(runs: list[Path]) -> None:
         assert count.sum() == job["messages_delivered"]
         assert value[-1] >= job["message_latency_max_ps"]
         assert value[-1] <= job["message_latency_max_ps"] * (1 + 1 / 128) + 1
+
+
+def test_a_legend_has_the_columns_that_a_narrow_page_has_room_for() -> None:
+    # 340 points hold four times a line of 34 with 12 around and five letters of 7, and once 34 + 12
+    # and forty letters.
+    for name, columns, rows in (("easy", 4, 2), ("HyperX 2-D", 2, 3), ("n" * 40, 1, 6)):
+        chart = charts.new("", "", "")
+        height = chart.height
+        items = [LegendItem(label={"value": name}, renderers=[]) for _ in range(6)]
+        charts.legend_below(chart, items)
+        (legend,) = chart.select({"type": Legend})
+        assert legend.ncols == columns
+        assert chart.height == height + 20 * (rows - 1)
 
 
 def test_several_runs_are_compared_first(runs: list[Path], tmp_path: Path) -> None:
@@ -314,6 +329,25 @@ async def opens_quietly(page: Page) -> None:
     assert others == []
 
 
+async def legends_are_whole_on_a_telephone(page: Page) -> None:
+    narrow = {"width": 400, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    await page.call("Emulation.setDeviceMetricsOverride", **narrow)
+    plots = (
+        "[...Bokeh.documents[0]._all_models.values()].filter(plot => (plot.below ?? []).some("
+        "one => one.type === 'Legend'))"
+    )
+    await page.until(f"{plots}.every(plot => plot.outer_width < 400)")
+    # Points that are left beside the legend of each.
+    rooms = await page.run(
+        f"{plots}.map(plot => {{ const [inner, outer] = [plot.below.find(one => one.type === "
+        "'Legend'), plot].map(one => Bokeh.index.find_one(one).el.getBoundingClientRect()); "
+        "return Math.min(inner.left - outer.left, outer.right - inner.right); })"
+    )
+    assert rooms
+    assert min(rooms) >= 0
+    await page.call("Emulation.clearDeviceMetricsOverride")
+
+
 async def links_are_chosen_by_keyboard_and_by_cell(page: Page) -> None:
     caption = "document.querySelector('.drill caption').textContent"
     assert re.match(r"\d+ links? from group \d+ to group \d+", await page.run(caption))
@@ -382,6 +416,7 @@ def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
         shots["light"] = await looks(page, "light")
         await opens_quietly(page)
         await links_are_chosen_by_keyboard_and_by_cell(page)
+        await legends_are_whole_on_a_telephone(page)
         pdf = await page.call("Page.printToPDF", printBackground=False)
         assert len(pdf["data"]) > 50_000
         assert page.problems == []

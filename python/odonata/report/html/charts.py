@@ -128,10 +128,22 @@ def _dash(place: int) -> str:
     return DASHES[place % len(DASHES)]
 
 
+#: Points across: of the narrowest chart; of a legend's line; of a letter beside it, on average of
+#: the wide ones; around both. Points down: of a row of a legend.
+_NARROWEST, _LINE, _LETTER, _AROUND, _ROW = 340, 34, 7, 12, 20
+
+
 def legend_below(chart: Any, items: list[LegendItem]) -> None:
-    """Adds a legend below the chart, in rows."""
+    """Adds a legend below the chart, in as many columns as the narrowest page has room for.
+
+    What stands beyond the edge would be cut.
+    """
     if not items:
         return
+    longest = max(len(str(getattr(item.label, "value", item.label))) for item in items)
+    columns = min(max(_NARROWEST // (_LINE + _LETTER * longest + _AROUND), 1), 4)
+    # Further rows are not to take from the chart.
+    chart.height += _ROW * ((len(items) - 1) // columns)
     chart.add_layout(
         Legend(
             items=items,
@@ -139,9 +151,9 @@ def legend_below(chart: Any, items: list[LegendItem]) -> None:
             click_policy="mute" if len(items) > 1 else "none",
             background_fill_alpha=0,
             border_line_color=None,
-            ncols=4,
+            ncols=columns,
             label_text_font_size="12px",
-            glyph_width=34,
+            glyph_width=_LINE,
         ),
         "below",
     )
