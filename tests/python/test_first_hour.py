@@ -61,6 +61,10 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
         ("schedule t.toml", "found nothing; allowed: a table [schedule] with the key `log`"),
         ("schedule log.swf --network flow", "--network: needs --machine SCENARIO"),
         ("schedule log.swf --compare fast", '--compare: found "fast"; allowed: fcfs, easy'),
+        (
+            "schedule log.swf --compare fast",
+            "with --network flow or packet also contiguous, spread",
+        ),
         ("schedule log.swf --compare random-node", "a placement with --network flow or packet"),
         (
             "predict-collective machine.toml --hosts n1,n9 --collective allreduce --bytes 1",

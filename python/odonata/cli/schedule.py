@@ -234,7 +234,11 @@ def _of_option(
     """The problem, said of the option that set the key."""
     for option, _ in given:
         if problem.path == option.key or problem.path.startswith((f"{option.key}[",)):
-            return replace(problem, path=option.option)
+            message = problem.message
+            if option.option == "--compare" and problem.allowed:
+                # Placements are written out before the engine reads the rest.
+                message += f"; with --network flow or packet also {', '.join(names.PLACEMENT)}"
+            return replace(problem, path=option.option, message=message)
     if is_log and problem.path == "schedule.network.machine":
         return replace(problem, path="--network", message="needs --machine SCENARIO")
     return problem

@@ -246,10 +246,9 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
     console.print(f"[bold]{found.nodes:,} nodes, switches of at most {found.radix} ports[/]")
     text = f"Of each family {rule}{within}; price by that of the full fat tree"
     console.print(text, style="dim", soft_wrap=True)
-    heads = [traffic.replace("-", "-\n") for traffic in found.traffic]
     for engine in found.engines:
         for per_money in (False, True):
-            shown = _figures("Network", "nodes", "price", *heads)
+            shown = _figures("Network", "nodes", "price", *found.traffic)
             for one in found.networks:
                 figures = [
                     display.decimal(found.per_money(one, traffic, engine))
