@@ -5,5 +5,6 @@ They use Odonata's public interface alone. Odonata finds them by its entry point
 
 * :mod:`odonata_studies.papers`: study files, one for each publication;
 * :mod:`odonata_studies.longtail`: long tails of collectives (Salimi Beni and Cosenza 2022);
+* :mod:`odonata_studies.resilience`: what failures cost networks of equal cost;
 * :mod:`odonata_studies.validation`: the packet engine beside theory and other simulators.
 """

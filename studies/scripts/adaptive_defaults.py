@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import odonata
-from marked import markdown, with_tables
 from odonata.study.intervals import interval
+from odonata_studies.marked import markdown, with_tables
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "study-adaptive-routing.md"
 

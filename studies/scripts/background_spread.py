@@ -22,12 +22,12 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter
 
 from collectives_measured import TITLES, groups
-from marked import markdown, with_tables
 from odonata.machines.calibration import comparable, judged_part
 from odonata.machines.hostmodel import by_size
 from odonata.machines.measurements import Measurement, read_measurements
 from odonata.machines.prediction import Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent

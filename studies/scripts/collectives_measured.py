@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import FuncFormatter
 
-from marked import markdown, with_tables
 from odonata.machines.calibration import (
     HOCKNEY,
     calibrate,
@@ -41,6 +40,7 @@ from odonata.machines.prediction import Predictor
 from odonata.machines.tofu import block
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent

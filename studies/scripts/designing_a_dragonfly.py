@@ -17,8 +17,8 @@ from pathlib import Path
 import pandas as pd
 
 import study_files
-from marked import markdown, with_tables
 from odonata.study.intervals import interval
+from odonata_studies.marked import markdown, with_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "studies" / "pages" / "designing-a-dragonfly.md"

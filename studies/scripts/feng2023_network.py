@@ -28,9 +28,9 @@ import pyarrow as pa
 
 import odonata
 from feng2023_workload import HOME, MIRA, THETA, find, interval, months
-from marked import markdown, with_tables
 from odonata.batch import JobLog, SharedLinks, SpeedUps
 from odonata.plots import new_figure, save, style
+from odonata_studies.marked import markdown, with_tables
 
 KEPT = HOME / "data" / "feng2023_network.csv"
 #: Share of their time that jobs communicate: 45 % on average, with which the paper's speed-ups

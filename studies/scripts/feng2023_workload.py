@@ -28,9 +28,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import odonata
-from marked import markdown, with_tables
 from odonata.batch import JobLog
 from odonata.plots import new_figure, save, style
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent

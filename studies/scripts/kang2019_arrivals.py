@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import odonata
-from marked import markdown, with_tables
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.study.file import StudyFile
 from odonata.study.sweep import Sweep
+from odonata_studies.marked import markdown, with_tables
 from odonata_studies.papers import LIBRARY
 
 HOME = Path(__file__).resolve().parents[1]

@@ -16,10 +16,10 @@ import sys
 from pathlib import Path
 
 import odonata
-from marked import markdown, with_tables
 from odonata import Scenario
 from odonata.study.file import StudyFile
 from odonata.study.sweep import Sweep
+from odonata_studies.marked import markdown, with_tables
 from odonata_studies.papers import LIBRARY
 
 HOME = Path(__file__).resolve().parents[1]

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import odonata
-from marked import markdown, with_tables
 from odonata.batch import SharedLinks, SharedPackets, generate_job_log
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 MACHINE = """

@@ -14,11 +14,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from marked import markdown, with_tables
 from odonata.machines.calibration import MESSAGE_SIZES, message_costs
 from odonata.machines.hostmodel import HostModel
 from odonata.machines.measurements import Measurement, read_measurements
 from odonata.machines.prediction import Case, Predictor
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent

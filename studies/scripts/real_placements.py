@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
-from marked import markdown, with_tables
 from odonata import _engine
 from odonata.machines.hostmodel import HostModel
 from odonata.machines.prediction import Case, Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
+from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent

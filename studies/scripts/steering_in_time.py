@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from marked import markdown, with_tables
 from odonata import Scenario, run
+from odonata_studies.marked import markdown, with_tables
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 ROOT = DATA.parents[1]

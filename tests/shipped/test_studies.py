@@ -60,7 +60,7 @@ def test_study_files_run(file: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("rendered_once")
-@pytest.mark.parametrize("name", ["salimibeni2022", "validation"])
+@pytest.mark.parametrize("name", ["resilience", "salimibeni2022", "validation"])
 def test_studies_that_are_programs_run(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

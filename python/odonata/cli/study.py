@@ -140,8 +140,8 @@ def study(
     """Run a study: many simulations for one question, with one dataset, pictures and a page.
 
     FILE is a study file (docs/studies.md). Studies by NAME: validation compares the packet engine
-    with theory and with other simulators; salimibeni2022 looks for long tails of collectives in
-    simulated months of a dragonfly+.
+    with theory and with other simulators; resilience says what failures cost families of networks;
+    salimibeni2022 looks for long tails of collectives in simulated months of a dragonfly+.
     """
     from odonata.study import installed
     from odonata.study.file import StudyFile

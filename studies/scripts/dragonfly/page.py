@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dragonfly.machine import MACHINE, ROUTINGS
 from dragonfly.points import Point, curve_of
-from marked import with_tables
+from odonata_studies.marked import with_tables
 
 #: Saturation by latency: the load at which the mean latency is this multiple of that at zero load.
 FACTOR = 3

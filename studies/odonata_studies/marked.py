@@ -21,8 +21,8 @@ def with_tables(text: str, tables: Mapping[str, str]) -> str:
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.S)
         if not pattern.search(text):
             raise ValueError(f"the page has no place for a table: add {begin} and {end}")
-        body = f"{begin}\n\n{table}\n\n{end}"
-        text = pattern.sub(lambda _, body=body: body, text)
+        body = f"{begin}\n\n{table}\n\n{end}".replace("\\", r"\\")
+        text = pattern.sub(body, text)
     return text
 
 
