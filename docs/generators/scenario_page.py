@@ -67,6 +67,7 @@ HEADINGS = {
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
     "SharedNodes": "Shared nodes",
+    "MessageCosts": "Costs of NCCL's messages",
     "ManyRanks": "Many ranks",
     "Background": "Background",
     "Job": "Jobs",
@@ -163,6 +164,7 @@ def scenario_page(root: Path) -> str:
     page.definition("SizedSpread", "###", "`[[machine.spread]]`")
     page.definition("Background", "###", "`[machine.background]`")
     page.definition("SharedNodes", "###", "`[machine.shared]`")
+    page.definition("MessageCosts", "###", "`[machine.shared.ll]`, `[machine.shared.exchange]`")
     page.definition("ManyRanks", "###", "`[machine.many_ranks]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]

@@ -33,7 +33,7 @@ _MODULES = {
     **dict.fromkeys(("TimeBorder", "RegionBorder", "MarkerBorder"), "motif"),
     **dict.fromkeys(("ComputePhase", "RepeatPhase", "PhaseFile"), "motif"),
     **dict.fromkeys(("Machine", "HostRange", "SizedRate", "SizedSpread"), "machines.machine"),
-    **dict.fromkeys(("SharedNodes", "ManyRanks", "Background"), "machines.machine"),
+    **dict.fromkeys(("SharedNodes", "MessageCosts", "ManyRanks", "Background"), "machines.machine"),
     **dict.fromkeys(("Link", "LongLink", "NamedLink"), "network"),
     **dict.fromkeys(("Reading", "Grap", "MultifactorTable"), "batch.declared"),
     **dict.fromkeys(("Maintenance", "Reservation", "Schedule"), "batch.declared"),

@@ -11,6 +11,7 @@ import pytest
 from odonata.errors import MachineError
 from odonata.machines.calibration import (
     BY_SIZE,
+    GPUS,
     HOCKNEY,
     MESSAGE_SIZES,
     calibrate,
@@ -167,6 +168,24 @@ def test_what_messages_within_a_node_take_follows_by_hand(engine):
     )
     end = run(scenario).jobs["end_ps"][0].as_py()
     assert end == 1_000 * (50 + 40 + 300 + 100 + 70 + 40)
+
+
+def test_messages_of_nccl_cost_by_way():
+    """Those of LL what LL says, those of all-to-alls what exchanges say, all others the rest; what
+    a calibration writes down is what a scenario's hosts then have."""
+    found = GPUS.host_model([one.start for one in GPUS.free])
+    assert found.ll is not None and found.exchange is not None
+    of_ll = found.in_operation("allreduce", "ll")
+    assert (of_ll.send_ns, of_ll.times) == (found.ll.send_ns, found.ll.times)
+    assert found.in_operation("allreduce", "simple") == found
+    to_each = found.in_operation("alltoall")
+    assert (to_each.receive_ns, to_each.rank_byte_ns) == (
+        found.exchange.receive_ns,
+        found.exchange_byte_ns,
+    )
+    # Longer messages than NCCL's longest stand for several, which cost beside each other.
+    (_, longest), (_, beyond) = found.times[-2:]
+    assert longest == beyond
 
 
 def test_calibration_says_what_it_needs():

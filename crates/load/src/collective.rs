@@ -95,7 +95,7 @@ pub struct CollectiveCall {
 /// Tags of a phase: what a tag holds beside the number of the phase. Of messages
 /// of two members whose tags are that far apart it does not matter which is which:
 /// they are segments of the same size but for a byte.
-const PHASE_TAGS: u32 = 1 << 13;
+const PHASE_TAGS: u32 = 1 << 12;
 
 /// A [`Move`], and what it means for the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,16 +137,18 @@ impl CollectiveCall {
         })
     }
 
-    /// Each lane as a call of its own.
+    /// Each lane as a call of its own, those that meet together.
     #[cfg(test)]
     fn split(&self) -> Vec<Self> {
-        let lanes = self.phases.chunks(self.phases_of_lane().max(1) as usize);
+        let meet = matches!(self.phases.first(), Some(phase) if phase.tags_later(0) > 0);
+        let lanes = if meet { 2 } else { 1 };
+        let together = (lanes * self.phases_of_lane()).max(1) as usize;
         let alone = |phases: &[Phase]| Self {
-            lanes: 1,
+            lanes,
             phases: phases.into(),
             ..self.clone()
         };
-        lanes.map(alone).collect()
+        self.phases.chunks(together).map(alone).collect()
     }
 
     fn phases_of_lane(&self) -> u32 {
@@ -288,9 +290,10 @@ impl CollectiveCall {
                         }
                         2 => {
                             if let Some(transfer) = exchange.send {
+                                let later = phase.tags_later(place) * PHASE_TAGS;
                                 return Act::Send {
                                     to: member(transfer.peer),
-                                    tag: tag(transfer.tag),
+                                    tag: tag(transfer.tag) + later,
                                     blocks: blocks(transfer.blocks),
                                 };
                             }

@@ -46,7 +46,9 @@ pub use job::{
 };
 pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
 pub use link::{Link, LinkKind, UsualLink};
-pub use machine::{Background, HostRange, Machine, ManyRanks, SharedNodes, SizedRate, SizedSpread};
+pub use machine::{
+    Background, HostRange, Machine, ManyRanks, MessageCosts, SharedNodes, SizedRate, SizedSpread,
+};
 pub use motif::{
     AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,
     HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind, Phase, PhaseFile,

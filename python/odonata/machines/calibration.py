@@ -18,7 +18,7 @@ import numpy as np
 
 from odonata import names
 from odonata.errors import MachineError
-from odonata.machines.hostmodel import HostModel, Within
+from odonata.machines.hostmodel import Costs, HostModel, Within
 from odonata.machines.measurements import Measurement
 from odonata.machines.names import measured_name
 from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor
@@ -210,63 +210,79 @@ def shared_form(alone: HostModel) -> Form:
     return Form("by size, several ranks a node", free, host_model)
 
 
-#: Sizes of messages of NCCL at which a delay is free.
-GPU_SIZES = (KIB, 16 * KIB, 128 * KIB, MIB)
+#: Sizes of messages of NCCL, on the wire, at which what they cost a rank is free: of the protocols
+#: Simple and LL. Between them, and down to nothing, it goes in straight lines. The last is the
+#: longest that NCCL sends; longer ones here stand for several, which cost as they are under way.
+SIMPLE_SIZES, LL_SIZES = (64 * KIB, 512 * KIB), (64 * KIB,)
+_SEVERAL = 1024 * MIB
 
 
-def _gpu(values: Sequence[float], rank_byte: float | None) -> HostModel:
-    call, overhead, delay, *rest = values
-    steps, within = rest[: len(GPU_SIZES)], rest[len(GPU_SIZES) : len(GPU_SIZES) + 3]
+def _gpu(values: Sequence[float]) -> HostModel:
+    rest = iter(values)
+
+    def take(sizes: Sequence[int]) -> tuple[tuple[int, float], ...]:
+        steps = [next(rest) for _ in sizes]
+        costs = np.cumsum(steps).tolist()
+        return (*zip(sizes, costs, strict=True), (_SEVERAL, costs[-1]))
+
+    call, delay, send, receive, send_ll, receive_ll = (next(rest) for _ in range(6))
+    simple, ll = take(SIMPLE_SIZES), take(LL_SIZES)
+    exchange_send, exchange_receive, within, latency, byte = (next(rest) for _ in range(5))
+    rank_byte, exchange_byte = next(rest), next(rest)
     return HostModel(
-        send_ns=overhead,
-        receive_ns=overhead,
+        send_ns=send,
+        receive_ns=receive,
         delay_ns=delay,
-        times=(),
-        delays=tuple(zip(GPU_SIZES, np.cumsum(steps).tolist(), strict=True)),
+        times=simple,
         call_ns=call,
         combine=(),
         copy=(),
-        within=Within(within[0], within[0], (), within[1], within[2]),
+        within=Within(within, within, (), latency, byte),
         rank_byte_ns=rank_byte,
-        exchange_byte_ns=rest[-1],
+        exchange_byte_ns=exchange_byte,
+        exchange=Costs(exchange_send, exchange_receive, delay, ()),
+        ll=Costs(send_ll, receive_ll, delay, ll),
     )
 
 
-def gpu_form(scenario: Scenario) -> Form:
-    """Costs of nodes of GPUs with NCCL: a call, messages between nodes and within them.
-
-    Likely beforehand are what NCCL's tuner takes for a call and its steps (`src/graph/tuning.cc`:
-    7 to 14 µs, 3 to 14 µs between nodes, 1 to 4 µs over NVLink), and 5 GB/s for a rank that sends
-    to each by itself.
-
-    Args:
-        scenario: What a rank has of its node's interfaces.
-    """
-    shared = scenario.machine.shared if scenario.machine else None
-    rate = shared.rank_bandwidth if shared else None
-    free = (
+#: Costs of nodes of GPUs with NCCL: a call, messages between nodes and within them. A rank's proxy,
+#: a thread that does all of its sending and receiving between nodes, is busy with each message;
+#: with those of LL, whose flags it looks at and which it keeps in the processor's memory, for
+#: another time than with those of Simple. Likely beforehand are what NCCL's tuner takes for a call
+#: and its steps (`src/graph/tuning.cc`: 7 to 14 µs, 3 to 14 µs between nodes, 1 to 4 µs over
+#: NVLink), 20 GB/s of an interface and 5 GB/s for a rank that sends to each by itself.
+GPUS = Form(
+    "GPUs",
+    (
         Free("call", "ns", 10_000.0, 0.7),
-        Free("overhead of a message", "ns", 500.0, 1.0),
-        Free("delay of a message", "ns", 4_000.0, 1.0),
-        *(Free(f"delay, message of {_size(size)}", "ns more", 3_000.0, 1.5) for size in GPU_SIZES),
+        Free("delay of a message", "ns", 1_000.0, 1.0),
+        Free("send of a message", "ns", 1_500.0, 1.0),
+        Free("receive of a message", "ns", 1_500.0, 1.0),
+        Free("send of a message, LL", "ns", 1_500.0, 1.0),
+        Free("receive of a message, LL", "ns", 1_500.0, 1.0),
+        *(Free(f"message of {_size(size)}", "ns more", 4_000.0, 1.0) for size in SIMPLE_SIZES),
+        *(Free(f"message of {_size(size)}, LL", "ns more", 4_000.0, 1.0) for size in LL_SIZES),
+        Free("send of a message to each", "ns", 2_500.0, 1.0),
+        Free("receive of a message from each", "ns", 2_500.0, 1.0),
         Free("overhead within a node", "ns", 300.0, 1.0),
         Free("latency within a node", "ns", 1_000.0, 0.7),
         Free("byte within a node", "ns/B", 1 / 200, 1.0),
+        Free("byte of a rank", "ns/B", 1 / 20, 0.5),
         Free("byte of a rank that sends to each", "ns/B", 0.2, 0.7),
-    )
-    rank_byte = None if rate is None else 1e9 / int(rate)
-    return Form("GPUs", free, lambda values: _gpu(values, rank_byte))
+    ),
+    _gpu,
+)
 
 
 def gpu_part(measurements: Iterable[Measurement]) -> list[Measurement]:
-    """What calibrates nodes of GPUs: out of place, 64 KiB to 1 GiB, every other size.
+    """What calibrates nodes of GPUs: out of place, 64 KiB to 1 GiB.
 
     Of the numbers of nodes the smaller half (the middle one, too).
     """
     rows = gpu_rows(measurements)
     counts = sorted({row.nodes for row in rows})
     few = set(counts[: (len(counts) + 1) // 2])
-    return [row for row in rows if row.nodes in few and row.bytes.bit_length() % 2]
+    return [row for row in rows if row.nodes in few]
 
 
 def gpu_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
@@ -541,7 +557,7 @@ def calibrate(
     rows = list(measurements)
     used = shared_part(rows) if shared else calibration_part(rows)
     if of_gpus:
-        used, form = gpu_part(rows), form or gpu_form(scenario)
+        used, form = gpu_part(rows), form or GPUS
     if form is None:
         form = shared_form(HostModel.of(scenario)) if shared else BY_SIZE
         form = _with_interfaces(form, scenario, shared)
@@ -742,14 +758,18 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
     def times(points: Sequence[tuple[int, float]]) -> list[dict[str, str]]:
         return [{"size": _size(size), "time": f"{time:.0f} ns"} for size, time in points]
 
-    mpi: dict[str, Any] = {
-        "send_overhead": f"{host.send_ns:.0f} ns",
-        "receive_overhead": f"{host.receive_ns:.0f} ns",
-        "send_delay": f"{host.delay_ns:.0f} ns",
-        **({"redirect_overhead": f"{host.redirect_ns:.0f} ns"} if host.redirect_ns else {}),
-        "host_times": times(host.times),
-        "delay_times": times(host.delays),
-    }
+    def costs(of: HostModel | Costs) -> dict[str, Any]:
+        return {
+            "send_overhead": f"{of.send_ns:.0f} ns",
+            "receive_overhead": f"{of.receive_ns:.0f} ns",
+            "send_delay": f"{of.delay_ns:.0f} ns",
+            "host_times": times(of.times),
+            "delay_times": times(of.delays),
+        }
+
+    mpi = costs(host)
+    if host.redirect_ns:
+        mpi["redirect_overhead"] = f"{host.redirect_ns:.0f} ns"
     machine: dict[str, Any] = {
         "call": f"{host.call_ns:.0f} ns",
         "entry_delay": f"{host.entry_ns:.0f} ns",
@@ -764,6 +784,9 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
         machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
     if host.exchange_byte_ns is not None:
         machine["exchange_bandwidth"] = f"{round(1e9 / host.exchange_byte_ns / 1e6)} MB/s"
+    for way in ("exchange", "ll"):
+        if (of := getattr(host, way)) is not None:
+            machine[way] = costs(of)
     if within is None:
         return {"mpi": mpi, "machine": machine}
     shared = {

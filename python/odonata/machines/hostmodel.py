@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from odonata.declared import HostTime
-from odonata.machines.machine import SharedNodes, SizedRate
+from odonata.machines.machine import MessageCosts, SharedNodes, SizedRate
 from odonata.scenario import Scenario
 from odonata.units import Duration, Rate
 
@@ -88,6 +88,17 @@ class Within:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """Of messages between nodes that NCCL sends in a way of its own, as in :class:`HostModel`."""
+
+    send_ns: float
+    receive_ns: float
+    delay_ns: float
+    times: tuple[tuple[int, float], ...]
+    delays: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class HostModel:
     """Parameters of the hosts, in ns and bytes.
 
@@ -105,6 +116,8 @@ class HostModel:
         rank_byte_ns: Of a byte through a rank's share of its node's interfaces; ``None``: what the
             scenario's interfaces say.
         exchange_byte_ns: The same in all-to-alls, gathers and scatters; ``None``: as in others.
+        exchange: Costs of messages in those; ``None``: as in others.
+        ll: Costs of messages of NCCL's protocol LL; ``None``: as of others.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -122,6 +135,8 @@ class HostModel:
     redirect_ns: float = 0.0
     rank_byte_ns: float | None = None
     exchange_byte_ns: float | None = None
+    exchange: Costs | None = None
+    ll: Costs | None = None
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
@@ -165,6 +180,8 @@ class HostModel:
             entry_ns=_ns(shared.entry_delay),
             rank_byte_ns=_byte_ns(shared.rank_bandwidth),
             exchange_byte_ns=_byte_ns(shared.exchange_bandwidth),
+            exchange=_costs(shared.exchange),
+            ll=_costs(shared.ll),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),
             within=Within(
@@ -210,11 +227,25 @@ class HostModel:
         short = [(size, time) for size, time in self.times if size < above]
         return replace(self, times=(*short, longest, *beyond))
 
-    def in_operation(self, operation: str) -> HostModel:
-        """What holds in an operation."""
-        if self.exchange_byte_ns is None or operation not in _EXCHANGES:
+    def in_operation(self, operation: str, protocol: str | None = None) -> HostModel:
+        """What holds in an operation, which NCCL carries out by a protocol."""
+        if operation in _EXCHANGES:
+            host = self._with(self.exchange)
+            byte_ns = self.exchange_byte_ns
+            return host if byte_ns is None else replace(host, rank_byte_ns=byte_ns)
+        return self._with(self.ll) if protocol == "ll" else self
+
+    def _with(self, costs: Costs | None) -> HostModel:
+        if costs is None:
             return self
-        return replace(self, rank_byte_ns=self.exchange_byte_ns)
+        return replace(
+            self,
+            send_ns=costs.send_ns,
+            receive_ns=costs.receive_ns,
+            delay_ns=costs.delay_ns,
+            times=costs.times,
+            delays=costs.delays,
+        )
 
     def put_into(self, form: dict[str, Any], size: int) -> None:
         """Sets what the engine's form of a scenario says of hosts, for vectors of a size."""
@@ -242,6 +273,18 @@ class HostModel:
         per_byte = by_size(self.combine, size)
         combine = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
         mpi["collectives"]["combine_bandwidth_bytes_per_s"] = combine
+
+
+def _costs(table: MessageCosts | None) -> Costs | None:
+    if table is None:
+        return None
+    return Costs(
+        send_ns=_ns(table.send_overhead),
+        receive_ns=_ns(table.receive_overhead),
+        delay_ns=_ns(table.send_delay),
+        times=_times(table.host_times),
+        delays=_times(table.delay_times),
+    )
 
 
 def _ns(duration: Duration) -> float:

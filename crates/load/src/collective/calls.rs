@@ -73,10 +73,20 @@ fn shared(data: &Data, lane: u32, lanes: u32) -> Data {
 struct Way {
     algorithm: NcclAlgorithm,
     protocol: Protocol,
+    /// That share the vector.
     channels: u32,
+    /// That enter nodes at different ranks; the others enter where one of these does.
+    found: u32,
     per_node: u32,
     /// Data of a message along a tree or chain.
     chunk: Bytes,
+}
+
+impl Way {
+    /// The rank of each node at which a channel enters.
+    fn turn(&self, channel: u32) -> u32 {
+        channel % self.found * self.per_node / self.found
+    }
 }
 
 /// Phases in the making, all with the same root.
@@ -122,7 +132,7 @@ impl Phases {
         for lane in 0..self.lanes {
             self.order = Order::Nodes {
                 per_node: way.per_node,
-                turn: lane * way.per_node / self.lanes,
+                turn: way.turn(lane),
                 nodes: Facing::Forward,
             };
             let data = data(lane, self.lanes);
@@ -133,30 +143,28 @@ impl Phases {
         self
     }
 
-    /// Up and down two trees, or twice two.
+    /// Up and down a tree for each channel, in lanes of their own that meet at the root.
     fn trees(mut self, way: &Way, bytes: Bytes, size: u32) -> Self {
-        (self.lanes, self.protocol) = (way.channels.next_multiple_of(2), way.protocol);
+        (self.lanes, self.protocol) = (2 * way.channels, way.protocol);
         let tree = Tree::OfNodes {
             per_node: way.per_node,
         };
         let even = (size / way.per_node).is_multiple_of(2);
-        for lane in 0..self.lanes {
+        for channel in 0..way.channels {
             self.order = Order::Nodes {
                 per_node: way.per_node,
-                turn: lane * way.per_node / self.lanes,
-                nodes: match (lane % 2, even) {
-                    (0, _) => Facing::Forward,
-                    (_, true) => Facing::Backward,
-                    (_, false) => Facing::Shifted,
+                turn: way.turn(channel),
+                nodes: match (channel < way.found, even) {
+                    (true, _) => Facing::Forward,
+                    (false, true) => Facing::Backward,
+                    (false, false) => Facing::Shifted,
                 },
             };
-            let data = segmented(share_of(bytes, lane, self.lanes), way.chunk);
+            let data = segmented(share_of(bytes, channel, way.channels), way.chunk);
             let top = Member(self.order.member(0, size));
-            self = self.then_from(top, Pattern::Up(tree), &data).then_from(
-                top,
-                Pattern::Down(tree),
-                &data,
-            );
+            for pattern in [Pattern::UpAndBack(tree), Pattern::DownBeside(tree)] {
+                self = self.then_from(top, pattern, &data);
+            }
         }
         self
     }
@@ -340,24 +348,31 @@ impl Algorithms {
     fn way(&self, operation: Tuned, named: Option<NcclAlgorithm>, bytes: Bytes, size: u32) -> Way {
         let per_node = Nodes::per_node(self.nodes, size);
         let nccl = &self.nccl;
-        let (algorithm, protocol, channels) = match (self.family, named) {
+        let (algorithm, protocol, channels, found) = match (self.family, named) {
             (Family::Nccl, _) => {
                 let allowed = named
                     .as_ref()
                     .map_or(&*nccl.algorithms, std::slice::from_ref);
                 let (algorithm, protocol) = nccl.chosen(operation, allowed, bytes, size, per_node);
                 let channels = nccl.channels(algorithm, protocol, bytes, size);
-                (algorithm, protocol, channels)
+                (algorithm, protocol, channels, nccl.found())
+            }
+            // By name alone: a ring, or two trees, for each channel.
+            (_, Some(NcclAlgorithm::Tree)) => {
+                let channels = nccl.found().next_multiple_of(2);
+                let simple = Protocol::default();
+                (NcclAlgorithm::Tree, simple, channels, channels / 2)
             }
             (_, named) => {
                 let algorithm = named.unwrap_or(NcclAlgorithm::Ring);
-                (algorithm, Protocol::default(), nccl.most_channels())
+                (algorithm, Protocol::default(), nccl.found(), nccl.found())
             }
         };
         Way {
             algorithm,
             protocol,
             channels,
+            found,
             per_node,
             chunk: nccl.chunk(algorithm, protocol, bytes, size, per_node),
         }
@@ -393,7 +408,7 @@ impl Algorithms {
                     NcclAlgorithm::Ring => AllreduceAlgorithm::ChannelRings.name(),
                     NcclAlgorithm::Pat => AllgatherAlgorithm::Pat.name(),
                 };
-                let at_once = way.chunk.0 * u64::from(way.channels.next_multiple_of(2));
+                let at_once = way.chunk.0 * u64::from(way.channels);
                 let tree = way.algorithm == NcclAlgorithm::Tree;
                 (name, tree.then_some(Bytes(at_once)), Some(way.protocol))
             }

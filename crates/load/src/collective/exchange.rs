@@ -28,8 +28,9 @@ pub(super) enum Tree {
     /// Place v without its lowest digit that is not zero, to the base of [`RADIX`], is its
     /// parent.
     Knomial,
-    /// The places of a node are a chain, and the first of each a node of a binary tree of which
-    /// every other place is a leaf: half of NCCL's double binary tree.
+    /// The places of a node are a chain, and nodes a binary tree of which every other one is a leaf:
+    /// half of NCCL's double binary tree. The first place of a node has its parent and one child,
+    /// the second place the other child.
     OfNodes { per_node: u32 },
     /// The places before the root, which is the last, halve: the child of a place are the one
     /// before it, and the one before all that are below that.

@@ -2,8 +2,9 @@
 //! algorithms follow.
 //!
 //! Source: NVIDIA's NCCL (github.com/NVIDIA/nccl), `src/graph/tuning.cc` of releases 2.18.5, 2.21.5
-//! and 2.28 (model and constants), `src/graph/trees.cc` (double binary tree), `src/enqueue.cc`
-//! (sizes of chunks), `src/include/device.h` (buffers), `src/include/collectives.h` (PAT). What the
+//! and 2.28 (model and constants), `src/graph/connect.cc` (each channel twice) and
+//! `src/graph/trees.cc` (double binary tree), `src/device/all_reduce.h` (`runTreeSplit`: up and down
+//! at once), `src/enqueue.cc` (sizes of chunks), `src/include/device.h` (buffers), `src/include/collectives.h` (PAT). What the
 //! algorithms are is also in Z. Hu et al., *Demystifying NCCL*, 2025. Left out: NVLS and CollNet,
 //! which need switches that combine, and what PCI within a node changes.
 
@@ -155,7 +156,8 @@ pub struct Nccl {
     pub gpu: Gpu,
     /// Processors of all nodes.
     pub cpu: Cpu,
-    /// Rings, each with a share of the data, which enter a node at another of its ranks: 1 to 4.
+    /// Channels that its search finds, which enter a node at different ranks: 1 to 4. There are two
+    /// of each, with a share of the data each; of trees the second is of the other tree.
     pub channels: u32,
     /// Bandwidth of all channels together from a node to the next, as the tuner takes it.
     pub network: Bandwidth,
@@ -271,9 +273,14 @@ impl Nccl {
         }
     }
 
-    /// Channels that share a long vector.
-    pub(super) fn most_channels(&self) -> u32 {
+    /// Channels that the search finds.
+    pub(super) fn found(&self) -> u32 {
         self.channels.clamp(1, MOST_CHANNELS)
+    }
+
+    /// Channels that share a long vector: each of those found twice (`ncclTopoPostset`).
+    pub(super) fn most_channels(&self) -> u32 {
+        2 * self.found()
     }
 
     /// Channels that share a vector: fewer where each would have little, by the bytes that a thread
@@ -350,7 +357,7 @@ impl Nccl {
         let graph = graph.bytes_per_second() as f64 / 1e9;
         // One node, two, more.
         let index = nodes.min(3) as usize - 1;
-        let channels = f64::from(self.most_channels());
+        let channels = f64::from(self.found());
         let amd = self.cpu == Cpu::Amd;
         let ll_most: f64 = match (index, self.gpu, amd) {
             (0, Gpu::Volta, _) => 39.0,
@@ -502,6 +509,12 @@ pub(super) fn parent(node: u32, nodes: u32) -> u32 {
     }
 }
 
+/// The member of a node on which its first child, of a lower number, hangs, or the second one:
+/// the second member and the first (`NCCL_TOPO_PATTERN_BALANCED_TREE`).
+pub(super) fn seat(first: bool, per_node: u32) -> u32 {
+    u32::from(first && per_node > 1)
+}
+
 /// Its children, on both sides.
 pub(super) fn children(node: u32, nodes: u32) -> [Option<u32>; 2] {
     if node == 0 {
@@ -528,11 +541,9 @@ fn far(size: u32, halving: u32) -> Option<(u32, u32)> {
     Some((distance, (size - distance).div_ceil(2 * distance)))
 }
 
-/// At distances that halve, a place sends on all blocks that it has but those that would come
-/// around to where they are from.
-pub(super) fn gather(place: u32, size: u32, round: u32) -> Option<Exchange> {
-    let (distance, count) = far(size, doublings(size).checked_sub(round + 1)?)?;
-    let transfer = |peer, first| Transfer {
+/// Every other block that is this far around from the first one.
+fn aggregated(peer: u32, round: u32, first: u32, (distance, count): (u32, u32)) -> Transfer {
+    Transfer {
         peer,
         tag: round,
         blocks: Blocks::Every {
@@ -540,11 +551,18 @@ pub(super) fn gather(place: u32, size: u32, round: u32) -> Option<Exchange> {
             step: 2 * distance,
             count,
         },
-    };
-    let from = before(place, distance, size);
+    }
+}
+
+/// At distances that halve, a place sends on all blocks that it has but those that would come
+/// around to where they are from.
+pub(super) fn gather(place: u32, size: u32, round: u32) -> Option<Exchange> {
+    let far = far(size, doublings(size).checked_sub(round + 1)?)?;
+    let from = before(place, far.0, size);
+    let to = after(place, far.0, size);
     Some(Exchange {
-        receive: Some((transfer(from, from), Taking::Keep)),
-        send: Some(transfer(after(place, distance, size), place)),
+        receive: Some((aggregated(from, round, from, far), Taking::Keep)),
+        send: Some(aggregated(to, round, place, far)),
     })
 }
 
@@ -553,22 +571,11 @@ pub(super) fn reduce(place: u32, size: u32, round: u32) -> Option<Exchange> {
     if round >= doublings(size) {
         return None;
     }
-    let (distance, count) = far(size, round)?;
-    let transfer = |peer, first| Transfer {
-        peer,
-        tag: round,
-        blocks: Blocks::Every {
-            first,
-            step: 2 * distance,
-            count,
-        },
-    };
-    let to = before(place, distance, size);
+    let far = far(size, round)?;
+    let from = after(place, far.0, size);
+    let to = before(place, far.0, size);
     Some(Exchange {
-        receive: Some((
-            transfer(after(place, distance, size), place),
-            Taking::Combine,
-        )),
-        send: Some(transfer(to, to)),
+        receive: Some((aggregated(from, round, place, far), Taking::Combine)),
+        send: Some(aggregated(to, round, to, far)),
     })
 }

@@ -115,6 +115,11 @@ pub(super) enum Pattern {
     SwapHalves,
     /// All blocks up the tree, one after the other, combined on the way.
     Up(Tree),
+    /// The same; the root, and it alone, sends each block back down as soon as it is combined, with
+    /// the tags of the next phase: [`Pattern::DownBeside`].
+    UpAndBack(Tree),
+    /// What comes back from there goes down, beside what goes up.
+    DownBeside(Tree),
     /// The same, of two children at a time.
     UpOverlapped(Tree),
     /// All from the root to each at once.
@@ -263,6 +268,11 @@ impl Phase {
         }
     }
 
+    /// How many phases later those are whose tags the messages have that a place sends.
+    pub(super) fn tags_later(&self, place: u32) -> u32 {
+        u32::from(place == 0 && matches!(self.pattern, Pattern::UpAndBack(_)))
+    }
+
     /// Whether there are no rounds, so that what is under way at the end is
     /// waited for then.
     pub(super) fn is_at_once(&self) -> bool {
@@ -316,6 +326,14 @@ impl Phase {
         let exchange = match &self.pattern {
             Pattern::Down(kind) => tree::down(*kind, data.parts().min(most), place, size, index),
             Pattern::Up(kind) => tree::up(*kind, data.parts().min(most), place, size, index),
+            Pattern::UpAndBack(kind) => {
+                let segments = data.parts().min(most);
+                tree::up_and_back(*kind, segments, place, size, index)
+            }
+            Pattern::DownBeside(_) if place == 0 => None,
+            Pattern::DownBeside(kind) => {
+                tree::down(*kind, data.parts().min(most), place, size, index)
+            }
             Pattern::SplitDown => {
                 let parts = (data.parts() / 2).min(most) * 2;
                 tree::split_down(parts, place, size, index)

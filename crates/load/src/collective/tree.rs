@@ -29,7 +29,11 @@ impl Tree {
                 Self::Knomial => place - place % (lowest(place) * RADIX),
                 Self::InOrder => size - in_order(size - place, size).0,
                 Self::OfNodes { per_node } => match place % per_node {
-                    0 => nccl::parent(place / per_node, size / per_node) * per_node,
+                    0 => {
+                        let node = place / per_node;
+                        let upper = nccl::parent(node, size / per_node);
+                        upper * per_node + nccl::seat(node < upper, per_node)
+                    }
                     _ => above,
                 },
             } % size,
@@ -76,14 +80,7 @@ impl Tree {
                 u32::from(next < size && !begins)
             }
             Self::InOrder => (in_order((size - place) % size, size).1 - 1).min(2),
-            Self::OfNodes { per_node } => {
-                let next = u32::from(place % per_node + 1 < per_node);
-                let below = nccl::children(place / per_node, size / per_node);
-                next + match place % per_node {
-                    0 => below.into_iter().flatten().count() as u32,
-                    _ => 0,
-                }
-            }
+            Self::OfNodes { per_node } => of_nodes(place, size, per_node).count() as u32,
             Self::Knomial => {
                 // They are numbered in the order of their places.
                 let mut children = 0;
@@ -110,11 +107,10 @@ impl Tree {
             Self::Chain | Self::Chains => place + 1,
             Self::Knomial => place + (index % (RADIX - 1) + 1) * RADIX.pow(index / (RADIX - 1)),
             Self::OfNodes { per_node } => {
-                let next = (place % per_node + 1 < per_node).then_some(place + 1);
-                let below = nccl::children(place / per_node, size / per_node);
-                let below = below.into_iter().flatten().map(|node| node * per_node);
-                let mut all = next.into_iter().chain(below);
-                all.nth(index as usize).expect("as many as are counted")
+                let mut children = of_nodes(place, size, per_node);
+                children
+                    .nth(index as usize)
+                    .expect("as many as are counted")
             }
             Self::InOrder => {
                 let from_root = (size - place) % size;
@@ -124,6 +120,20 @@ impl Tree {
             }
         }
     }
+}
+
+/// The children of a place of [`Tree::OfNodes`]: the next of its node, and the first of the nodes
+/// that hang on it.
+fn of_nodes(place: u32, size: u32, per_node: u32) -> impl Iterator<Item = u32> {
+    let (node, local) = (place / per_node, place % per_node);
+    let next = (local + 1 < per_node).then_some(place + 1);
+    let [lower, upper] = nccl::children(node, size / per_node);
+    let sits = move |first| nccl::seat(first, per_node) == local;
+    let lower = lower.filter(|_| sits(true));
+    let upper = upper.filter(|_| sits(false));
+    let nodes = lower.into_iter().chain(upper);
+    next.into_iter()
+        .chain(nodes.map(move |node| node * per_node))
 }
 
 /// How many places the level of a place has.
@@ -231,6 +241,36 @@ pub(super) fn up(tree: Tree, segments: u32, place: u32, size: u32, index: u64) -
         send: tree
             .parent(place, size)
             .and_then(|parent| send.map(|segment| segment_transfer(parent, segment))),
+    })
+}
+
+/// As [`up`], but that the root sends each segment back to its children.
+pub(super) fn up_and_back(
+    tree: Tree,
+    segments: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<Exchange> {
+    if place > 0 {
+        return up(tree, segments, place, size, index);
+    }
+    let children = tree.children(place, size);
+    let (segment, act) = turn(2 * children, segments, index)?;
+    if segment >= u64::from(segments) || children == 0 {
+        return None;
+    }
+    let transfer = |index| segment_transfer(tree.child(place, size, index), segment);
+    Some(match act.checked_sub(children) {
+        None => Exchange {
+            receive: Some((transfer(act), Taking::Combine)),
+            send: None,
+        },
+        // The child with the most below it first, as in [`down`].
+        Some(act) => Exchange {
+            receive: None,
+            send: Some(transfer(children - 1 - act)),
+        },
     })
 }
 

@@ -7,8 +7,8 @@ use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
-    LinkFailure, Machine, ManyRanks, Mpi, Nccl, Nic, OpticalLayer, Record, Router, Routing,
-    SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
+    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, OpticalLayer, Record, Router,
+    Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -37,6 +37,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         SizedRate::declaration(),
         SizedSpread::declaration(),
         SharedNodes::declaration(),
+        MessageCosts::declaration(),
         ManyRanks::declaration(),
         Background::declaration(),
         Machine::declaration(),

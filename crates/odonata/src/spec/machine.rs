@@ -39,6 +39,24 @@ table! {
 }
 
 table! {
+    /// What messages between nodes cost that NCCL sends in a way of its own.
+    ///
+    /// All of it, in place of the keys of the same names in `[machine.shared]`.
+    pub struct MessageCosts {
+        /// As `mpi.send_overhead`.
+        send_overhead_ps: u64 = 0 => Notes::DELAY,
+        /// As `mpi.receive_overhead`.
+        receive_overhead_ps: u64 = 0 => Notes::DELAY,
+        /// As `mpi.send_delay`.
+        send_delay_ps: u64 = 0 => Notes::DELAY,
+        /// As `mpi.host_times`.
+        host_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
+        /// As `mpi.delay_times`.
+        delay_times: Vec<(u64, u64)> = Vec::new() => Notes::POINTS,
+    }
+}
+
+table! {
     /// What collectives take if several ranks share each node.
     ///
     /// All of it, in place of what `[mpi]`, `[machine]` and `network.nic` say of one rank a node.
@@ -69,6 +87,13 @@ table! {
         /// through fewer channels than its rings have. Default: the same as in others.
         #[serde(skip_serializing_if = "Option::is_none")]
         exchange_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
+        /// Costs of messages in those operations. Default: the same as in others.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exchange: Option<MessageCosts> = None,
+        /// Costs of messages of NCCL's protocol LL, which go by way of the processor's memory.
+        /// Default: the same as of others.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ll: Option<MessageCosts> = None,
         /// As `machine.call`.
         call_ps: u64 = 0 => Notes::DELAY,
         /// As `machine.entry_delay`.

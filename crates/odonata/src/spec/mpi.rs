@@ -109,8 +109,8 @@ table! {
         gpu: Gpu = Gpu::Hopper,
         /// Maker of the nodes' processors.
         cpu: Cpu = Cpu::Intel,
-        /// Rings, each with a share of the data, that enter a node at different ranks: one for each
-        /// interface of a node, but no more than four.
+        /// Channels that NCCL's search finds, which enter a node at different ranks: one for each
+        /// interface of a node, but no more than four. NCCL has each of them twice.
         channels: u32 = 4 => Notes { most: Some(4.0), ..Notes::COUNT },
         /// Bandwidth from node to node that NCCL finds, of all rings together: its log has it as
         /// number of channels and bandwidth of each.

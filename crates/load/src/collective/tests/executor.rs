@@ -96,6 +96,8 @@ impl Space {
 
 struct Message {
     from: usize,
+    /// Of its sender.
+    lane: usize,
     to: usize,
     tag: u32,
     bytes: Vec<usize>,
@@ -122,8 +124,9 @@ enum Waits {
     ForAllButLast,
 }
 
+/// Where a member is in one of its lanes.
 #[derive(Default)]
-struct State {
+struct Lane {
     cursor: Cursor,
     /// The same for [`CollectiveCall::next`], which is to agree.
     moves: Cursor,
@@ -131,6 +134,10 @@ struct State {
     receives: Vec<Receive>,
     waits: Waits,
     done: bool,
+}
+
+struct State {
+    lanes: Vec<Lane>,
     held: Held,
     /// Result of a scan: the data of lower members, and the member's own where that belongs to it.
     result: Held,
@@ -160,16 +167,26 @@ pub fn execute(
     let mut states: Vec<State> = held
         .into_iter()
         .zip(results)
-        .map(|(held, result)| State {
+        .zip(calls)
+        .map(|((held, result), call)| State {
+            lanes: call
+                .lanes()
+                .map(|cursor| Lane {
+                    cursor: cursor.clone(),
+                    moves: cursor,
+                    ..Lane::default()
+                })
+                .collect(),
             held,
             result,
-            ..State::default()
         })
         .collect();
     let mut messages: Vec<Message> = Vec::new();
     loop {
-        let runnable: Vec<usize> = (0..states.len())
-            .filter(|&m| !states[m].done && states[m].is_ready())
+        let lanes = |m: usize| (0..states[m].lanes.len()).map(move |lane| (m, lane));
+        let runnable: Vec<(usize, usize)> = (0..states.len())
+            .flat_map(lanes)
+            .filter(|&(m, lane)| states[m].lanes[lane].is_ready())
             .collect();
         let under_way = |message: &&Message| !message.arrived;
         let arriving = messages.iter().filter(under_way).count();
@@ -179,11 +196,12 @@ pub fn execute(
         }
         let choice = random.below(choices) as usize;
         match runnable.get(choice) {
-            Some(&member) => {
+            Some(&at) => {
+                let (member, _) = at;
                 let call = &calls[member];
                 step(
                     call,
-                    member,
+                    at,
                     size,
                     space,
                     &mut states[member],
@@ -199,21 +217,21 @@ pub fn execute(
         }
         match_messages(&mut states, &mut messages, network);
     }
-    let stuck: Vec<usize> = (0..states.len()).filter(|&m| !states[m].done).collect();
+    let lanes = || states.iter().flat_map(|state| &state.lanes);
+    let stuck: Vec<usize> = (0..states.len())
+        .filter(|&m| states[m].lanes.iter().any(|lane| !lane.done))
+        .collect();
     assert!(stuck.is_empty(), "members {stuck:?} wait for ever");
     assert!(messages.is_empty(), "a message that nobody receives");
-    assert!(
-        states
-            .iter()
-            .all(|s| s.receives.is_empty() && s.sending == 0)
-    );
+    assert!(lanes().all(|lane| lane.receives.is_empty() && lane.sending == 0));
     let (held, results) = states.into_iter().map(|s| (s.held, s.result)).unzip();
     Outcome { held, results }
 }
 
-impl State {
+impl Lane {
     fn is_ready(&self) -> bool {
         let count = match self.waits {
+            _ if self.done => return false,
             Waits::No => return true,
             Waits::ForAll => self.receives.len(),
             Waits::ForAllButLast => self.receives.len().saturating_sub(1),
@@ -224,15 +242,18 @@ impl State {
     fn is_complete(&self) -> bool {
         self.sending == 0 && self.receives.iter().all(|receive| receive.got.is_some())
     }
+}
 
-    /// Takes what it has waited for.
-    fn take(&mut self, waited: Waits) {
+impl State {
+    /// Takes what one of its lanes has waited for.
+    fn take(&mut self, lane: usize, waited: Waits) {
+        let receives = &mut self.lanes[lane].receives;
         let count = match waited {
             Waits::No => 0,
-            Waits::ForAll => self.receives.len(),
-            Waits::ForAllButLast => self.receives.len().saturating_sub(1),
+            Waits::ForAll => receives.len(),
+            Waits::ForAllButLast => receives.len().saturating_sub(1),
         };
-        for receive in self.receives.drain(..count) {
+        for receive in receives.drain(..count) {
             let got = receive.got.expect("it has arrived");
             for (&byte, got) in receive.bytes.iter().zip(got) {
                 let own = &mut self.held[byte];
@@ -263,19 +284,20 @@ impl State {
 
 fn step(
     call: &CollectiveCall,
-    member: usize,
+    (member, number): (usize, usize),
     size: u32,
     space: &Space,
     state: &mut State,
     messages: &mut Vec<Message>,
     network: Network,
 ) {
-    let waited = std::mem::take(&mut state.waits);
-    state.take(waited);
+    let waited = std::mem::take(&mut state.lanes[number].waits);
+    state.take(number, waited);
     let me = Member(member as u32);
-    let act = call.act(me, size, &mut state.cursor);
-    let next = call.next(me, size, &mut state.moves);
-    assert_eq!(state.cursor, state.moves);
+    let lane = &mut state.lanes[number];
+    let act = call.act(me, size, &mut lane.cursor);
+    let next = call.next(me, size, &mut lane.moves);
+    assert_eq!(lane.cursor, lane.moves);
     match act {
         Act::Send { to, tag, blocks } => {
             let phase = &call.phases[super::super::phase_of(tag)];
@@ -299,9 +321,10 @@ fn step(
                 held.iter().all(|&of| of != 0),
                 "sends what it does not have"
             );
-            state.sending += 1;
+            lane.sending += 1;
             messages.push(Message {
                 from: member,
+                lane: number,
                 to: to.0 as usize,
                 tag,
                 bytes,
@@ -317,7 +340,7 @@ fn step(
         } => {
             assert_eq!(next, Move::Receive { from, tag });
             let phase = &call.phases[super::super::phase_of(tag)];
-            state.receives.push(Receive {
+            lane.receives.push(Receive {
                 from: from.0 as usize,
                 tag,
                 bytes: space.bytes(&phase.data, blocks, phase.place(from, size)),
@@ -327,23 +350,23 @@ fn step(
         }
         Act::WaitAll => {
             assert_eq!(next, Move::WaitAll);
-            state.waits = Waits::ForAll;
+            lane.waits = Waits::ForAll;
         }
         Act::WaitAllButLast => {
             assert_eq!(next, Move::WaitAllButLast);
-            state.waits = Waits::ForAllButLast;
+            lane.waits = Waits::ForAllButLast;
         }
         Act::Combine { .. } => assert!(matches!(next, Move::Compute(_))),
-        Act::Done if state.is_complete() => {
+        Act::Done if lane.is_complete() => {
             assert_eq!(next, Move::Done);
-            state.take(Waits::ForAll);
-            state.done = true;
+            lane.done = true;
+            state.take(number, Waits::ForAll);
         }
-        Act::Done => state.waits = Waits::ForAll,
+        Act::Done => lane.waits = Waits::ForAll,
     }
     // A buffered send is complete at once.
     if network == Network::Buffered {
-        state.sending = 0;
+        state.lanes[number].sending = 0;
     }
 }
 
@@ -356,13 +379,15 @@ fn match_messages(states: &mut [State], messages: &mut Vec<Message>, network: Ne
         let matches = |receive: &&mut Receive| {
             receive.got.is_none() && receive.from == message.from && receive.tag == message.tag
         };
-        let Some(receive) = states[message.to].receives.iter_mut().find(matches) else {
+        let lanes = states[message.to].lanes.iter_mut();
+        let mut receives = lanes.flat_map(|lane| &mut lane.receives);
+        let Some(receive) = receives.find(matches) else {
             return true;
         };
         assert_eq!(receive.bytes, message.bytes, "another message was expected");
         receive.got = Some(message.held.clone());
         if network == Network::Synchronous {
-            states[message.from].sending -= 1;
+            states[message.from].lanes[message.lane].sending -= 1;
         }
         false
     });
