@@ -172,7 +172,7 @@ pub fn execute(
             lanes: call
                 .lanes()
                 .map(|cursor| Lane {
-                    cursor: cursor.clone(),
+                    cursor,
                     moves: cursor,
                     ..Lane::default()
                 })
