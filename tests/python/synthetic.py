@@ -237,7 +237,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
             name: {column.name: [] for column in ENGINE_TABLES[name].columns}
             for name in (
                 *("ranks", "rank_activity", "message_sizes", "communication"),
-                *("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes"),
+                *("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes", "losses"),
             )
         },
     }

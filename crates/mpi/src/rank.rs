@@ -174,6 +174,26 @@ impl<'a> Rank<'a> {
         Ok(())
     }
 
+    /// Ends it where it is, at `now`: it does nothing more. `recorded`: whether it tells what it did
+    /// when. Returns the bytes of messages that it still had to send.
+    pub fn abort(&mut self, now: u64, recorded: bool) -> u64 {
+        let unsent = self.held_bytes();
+        if !self.is_finished() {
+            self.end_interval(now.max(self.record.since), recorded);
+        }
+        self.drop_program();
+        let record = &mut self.record;
+        record.stage = Stage::Finished;
+        record.processors.clear();
+        record.matching = Matching::default();
+        record.granted.clear();
+        record.held.clear();
+        record.unfinished.clear();
+        record.delayed.clear();
+        record.leaving.clear();
+        unsent
+    }
+
     /// Whether it has nothing more to do.
     pub fn is_finished(&self) -> bool {
         self.record.stage == Stage::Finished

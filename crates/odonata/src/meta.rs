@@ -47,6 +47,7 @@ impl Run {
             "delivered_bytes": outcome.conservation.delivered,
             "backlog_bytes": outcome.conservation.backlog,
             "in_flight_bytes": outcome.conservation.in_flight,
+            "lost_bytes": outcome.conservation.lost,
             "threads": scenario.simulation.threads,
             "events": outcome.events,
             "cpu_seconds": run.cost.cpu_seconds,

@@ -23,6 +23,7 @@ pub(crate) fn key_of(parameter: Parameter) -> &'static str {
         Parameter::Room => "network.router.room",
         Parameter::Occupancy => "network.router.occupancy",
         Parameter::LoopbackLatency => "network.nic.loopback_latency",
+        Parameter::ResendAfter => "failures.resend_after",
         Parameter::CongestionControl => "network.nic.congestion_control",
         Parameter::TrafficClasses => "network.router.traffic_class",
         Parameter::Packet => "simulation.packet",

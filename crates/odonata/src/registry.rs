@@ -88,6 +88,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::CodesModel>("codes_model"),
         list::<spec::Interfaces>("interfaces"),
         list::<spec::LinkKind>("link_kind"),
+        list::<spec::InFlight>("in_flight"),
         list::<spec::Part>("part"),
         list::<spec::AlgorithmName>("routing"),
         list::<spec::MinimalLinks>("minimal_links"),

@@ -89,13 +89,13 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
     let built = match &routing.keys {
         _ if scenario.network.failures.has_moments() => {
             check_moments(scenario)?;
-            let part = |(from, left)| {
+            let part = |(from, left): (_, Topology)| {
                 let routing = AnyRouting::new(&left, &spec).map_err(unfit);
                 let at = |error: SpecError| SpecError {
                     message: format!("from {from} on: {}", error.message),
                     ..error
                 };
-                Ok::<_, SpecError>((from, routing.map_err(at)?))
+                Ok::<_, SpecError>((from, routing.map_err(at)?, left.lost_routers()))
             };
             let parts = moments(scenario)?.into_iter().map(part);
             let layered = Layered::new(parts.collect::<Result<_, _>>()?);

@@ -21,9 +21,9 @@ use crate::parameter_keys::key_of;
 use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
-use crate::topology::build_topology;
 use crate::topology::switches::changing_circuits;
 use crate::topology::uplinks::ChangingCircuits;
+use crate::topology::{build_topology, losses};
 
 /// Simulates a scenario. `observer` receives the progress of the run and may pause or
 /// end it.
@@ -377,6 +377,7 @@ pub(crate) fn engine_config(scenario: &Scenario) -> Result<EngineConfig, SpecErr
         decisions: scenario.network.routing.per,
         virtual_channels: scenario.network.routing.virtual_channels,
         classes: router.traffic_classes.clone(),
+        losses: losses(scenario)?,
         seed: scenario.seed,
         threads: scenario.simulation.threads,
     })

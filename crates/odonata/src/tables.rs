@@ -6,6 +6,7 @@ mod classes;
 mod congestion;
 mod jobs;
 mod links;
+mod losses;
 mod ranks;
 
 use std::ops::ControlFlow;
@@ -284,5 +285,6 @@ fn filled(run: &Run) -> Vec<Filling> {
         attribution::arrivals(run),
         congestion::held_pairs(run),
         classes::traffic_classes(run),
+        losses::losses(run),
     ]
 }

@@ -9,6 +9,7 @@ pub(crate) mod switches;
 pub(crate) mod uplinks;
 
 use odonata_network::{LinkClass, LinkKind, Topology};
+use odonata_run::Losses;
 use odonata_units::Picoseconds;
 
 use self::classes::Classes;
@@ -34,6 +35,17 @@ pub(crate) fn moments(scenario: &Scenario) -> Result<Vec<(Picoseconds, Topology)
     match scenario.network.failures.has_moments() {
         true => failures::moments(&whole(scenario)?, scenario),
         false => Ok(Vec::new()),
+    }
+}
+
+/// The links of a scenario's network that lose packets during the run; `None`: none do.
+///
+/// # Errors
+/// As [`moments`].
+pub(crate) fn losses(scenario: &Scenario) -> Result<Option<Losses>, SpecError> {
+    match scenario.network.failures.loses_packets() {
+        true => failures::losses(&whole(scenario)?, scenario).map(Some),
+        false => Ok(None),
     }
 }
 

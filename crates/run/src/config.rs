@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::TrafficClass;
 use crate::congestion::CongestionControl;
+use crate::outcome::Sender;
 
 /// How a packet passes through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
@@ -204,6 +205,23 @@ pub struct NicModel {
     pub congestion_control: CongestionControl,
 }
 
+/// Links that lose packets for a part of a run, and what becomes of these packets: the interface that
+/// sent one sends it again, and its job ends if it is lost too often.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Losses {
+    /// Who sends over links that are dark, from when until when. A packet is lost of which a part
+    /// would be on such a link at such a time.
+    pub dark: Vec<(Sender, Picoseconds, Picoseconds)>,
+    /// The nodes to and from which no route leads from a moment on until the next, in order of time.
+    /// What enters the network for them is lost at its first router.
+    pub unreachable: Vec<(Picoseconds, Vec<NodeId>)>,
+    /// When a packet that was lost is sent again, counted from then. No shorter than the longest
+    /// latency between two routers.
+    pub resend_after: Picoseconds,
+    /// How often a packet is sent again before its job ends.
+    pub retries: u8,
+}
+
 /// Parameters of the packet engine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineConfig {
@@ -222,6 +240,8 @@ pub struct EngineConfig {
     pub virtual_channels: Option<u8>,
     /// Classes of traffic, each of which has that many virtual channels; empty: all traffic is alike.
     pub classes: Vec<TrafficClass>,
+    /// Links that lose packets, if any do.
+    pub losses: Option<Losses>,
     /// Seed of every random stream.
     pub seed: u64,
     /// Threads that simulate; results do not depend on it.

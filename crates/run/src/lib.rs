@@ -19,7 +19,7 @@ mod timeline;
 pub use classes::TrafficClass;
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, CrossbarRate, Decisions,
-    EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Measurement,
+    EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,
     MessageRecords, NicModel, OccupancyCount, Protocol, Room, RouterModel, Switching,
     SwitchingName,
 };

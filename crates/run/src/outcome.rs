@@ -31,6 +31,12 @@ pub struct JobOutcome {
     /// job with an end arrived; `None` for jobs without end and for those cut off by the
     /// end of the run.
     pub end: Option<Picoseconds>,
+    /// When it ended because a packet of it was lost too often; `end` is then the same.
+    pub aborted: Option<Picoseconds>,
+    /// How often links lost a packet of it, which its node sent again or gave up.
+    pub packets_lost: u64,
+    /// Bytes of it that were given up when it was aborted.
+    pub bytes_lost: u64,
     /// Messages that were created, and delivered whole.
     pub messages_created: u64,
     /// Messages delivered whole.
@@ -452,7 +458,7 @@ pub struct Timeline {
     pub activity: Vec<Activity>,
 }
 
-/// Where the bytes are at the end of a run: `created = delivered + backlog + in_flight`.
+/// Where the bytes are at the end of a run: `created = delivered + backlog + in_flight + lost`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Conservation {
     /// Bytes of all created messages.
@@ -461,8 +467,10 @@ pub struct Conservation {
     pub delivered: u64,
     /// Bytes created but not yet sent by their node.
     pub backlog: u64,
-    /// Bytes in the network.
+    /// Bytes in the network, or lost and to be sent again.
     pub in_flight: u64,
+    /// Bytes that were given up with their jobs.
+    pub lost: u64,
 }
 
 /// A change of circuits that has taken place, or begun.

@@ -36,6 +36,8 @@ parameters! {
     Start = "the start of a job",
     /// What is wired.
     Network = "the network",
+    /// When lost packets are sent again.
+    ResendAfter = "the time after which lost packets are sent again",
     /// Latency of a link class.
     LinkLatency = "the latency of links",
     /// Buffers of a link class.

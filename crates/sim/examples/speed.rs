@@ -115,6 +115,7 @@ fn main() {
         decisions: Decisions::PerPacket,
         virtual_channels: None,
         classes: Vec::new(),
+        losses: None,
         seed: 1,
         threads,
     };

@@ -566,6 +566,8 @@ def _conservation(run: Mapping[str, Any]) -> str:
             f", {display.size(run['backlog_bytes'])} still waiting at their nodes, "
             f"{display.size(run['in_flight_bytes'])} still in the network"
         )
+    if run.get("lost_bytes"):
+        text += f", {display.size(run['lost_bytes'])} lost with jobs that were aborted"
     if run.get("resent_bytes"):
         text += f"; links sent {display.size(run['resent_bytes'])} again"
     return f"Every byte is accounted for: {text}."

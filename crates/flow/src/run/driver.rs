@@ -621,6 +621,9 @@ impl<'a> Driver<'a> {
             counts.last_delivery
         };
         JobOutcome {
+            aborted: None,
+            packets_lost: 0,
+            bytes_lost: 0,
             start: self.jobs[job].start,
             end: (counts.has_end && counts.to_do == 0).then_some(Picoseconds(end)),
             messages_created: counts.messages_created,

@@ -109,6 +109,7 @@ impl Driver<'_> {
         let there = there.filter(|message| !message.is_control());
         let under_way: u64 = there.map(|message| message.bytes).sum();
         Conservation {
+            lost: 0,
             created: sum(|job| job.bytes_created),
             delivered: sum(|job| job.bytes_delivered),
             backlog: backlog + held,

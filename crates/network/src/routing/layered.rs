@@ -32,6 +32,8 @@ struct Layer {
     routing: Box<AnyRouting>,
     /// Its first virtual channel.
     first: u8,
+    /// Routers that have no routes in it. Shape: routers.
+    lost: Vec<bool>,
 }
 
 /// What decides whether an algorithm can be one of several, and how many channels it has.
@@ -50,20 +52,21 @@ impl RoutingTask for Needs {
 
 impl Layered {
     /// The routes of a run: from when on which algorithm, in the order of time from the start of the
-    /// run.
+    /// run, and the routers from and to which it has no routes (shape: routers), for which nobody asks.
     ///
     /// # Errors
     /// If an algorithm keeps or asks what routes of two parts would have in common, or if the parts
     /// need too many virtual channels together.
-    pub fn new(parts: Vec<(Picoseconds, AnyRouting)>) -> Result<Self, RoutingError> {
+    pub fn new(parts: Vec<(Picoseconds, AnyRouting, Vec<bool>)>) -> Result<Self, RoutingError> {
         let mut layers = Vec::with_capacity(parts.len());
         let (mut channels, mut reads_channels) = (0u32, false);
-        for (from, routing) in parts {
+        for (from, routing, lost) in parts {
             let (own, reads) = routing.dispatch(Needs)?;
             layers.push(Layer {
                 from: from.0,
                 routing: Box::new(routing),
                 first: channels.min(MOST_CHANNELS) as u8,
+                lost,
             });
             channels += u32::from(own);
             reads_channels |= reads;
@@ -94,6 +97,7 @@ impl Layered {
     /// The parts whose routes a packet may take, each with the packet as its algorithm sees it.
     fn possible_parts(
         &self,
+        at: RouterId,
         injected: bool,
         route: &PacketRoute,
     ) -> impl Iterator<Item = (&Layer, PacketRoute)> {
@@ -102,13 +106,20 @@ impl Layered {
             false => std::slice::from_ref(self.of_channel(route.vc)),
         };
         let route = *route;
+        let to = RouterId(route.destination_router);
         parts
             .iter()
+            .filter(move |part| !injected || part.has_routes(at, to))
             .map(move |part| (part, part.inward(injected, route)))
     }
 }
 
 impl Layer {
+    /// Whether both routers have routes.
+    fn has_routes(&self, from: RouterId, to: RouterId) -> bool {
+        !self.lost[from.index()] && !self.lost[to.index()]
+    }
+
     /// A packet as the algorithm sees it.
     fn inward(&self, injected: bool, route: PacketRoute) -> PacketRoute {
         match injected {
@@ -221,7 +232,7 @@ impl Layered {
         out: &mut Vec<(Hop, PacketRoute)>,
         mut as_if: Option<&mut Vec<PacketRoute>>,
     ) {
-        for (part, route) in self.possible_parts(injected, route) {
+        for (part, route) in self.possible_parts(at, injected, route) {
             let (first_hop, first_packet) = (out.len(), as_if.as_ref().map_or(0, |all| all.len()));
             part.routing.dispatch(PossibleHops {
                 at,
@@ -322,7 +333,7 @@ impl Routing for Layered {
                 routing.connects(self.0, self.1)
             }
         }
-        let mut parts = self.parts.iter();
+        let mut parts = self.parts.iter().filter(|part| part.has_routes(from, to));
         parts.all(|part| part.routing.dispatch(Connects(from, to)))
     }
 
@@ -350,7 +361,7 @@ impl Routing for Layered {
                 routing.relevant_destination(self.0, self.1, &self.2)
             }
         }
-        let parts = self.possible_parts(injected, route);
+        let parts = self.possible_parts(at, injected, route);
         let relevant =
             parts.map(|(part, route)| part.routing.dispatch(Relevant(at, injected, route)));
         relevant.max().unwrap_or(RelevantDestination::Router)

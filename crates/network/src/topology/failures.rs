@@ -152,6 +152,48 @@ pub struct DrawnFailures {
     pub impairment: Impairment,
 }
 
+/// A router, or a node, that is out of service for a part of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// Which.
+    pub of: OutOfService,
+    /// When.
+    pub during: During,
+    /// The entry of the list that it comes from.
+    pub entry: usize,
+}
+
+/// A router or a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OutOfService {
+    /// With all that is attached to it.
+    Router(RouterId),
+    /// Alone.
+    Node(NodeId),
+}
+
+/// What becomes of packets when something fails during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnTheWay {
+    /// They take what fails until the last of them is through; later ones do not.
+    #[default]
+    Drained,
+    /// What is on it is lost, and what comes to it, until routes have been made anew.
+    Lost {
+        /// How long that takes after each change.
+        reconvergence: Picoseconds,
+    },
+}
+
+/// Who sends over a link that is dark for a part of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DarkEnd {
+    /// The port of a router.
+    Port(PortId),
+    /// A node.
+    Node(NodeId),
+}
+
 /// All that does not work in a network.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Failures {
@@ -161,6 +203,10 @@ pub struct Failures {
     pub routers: Vec<RouterId>,
     /// Nodes.
     pub nodes: Vec<NodeId>,
+    /// Routers and nodes that are out of service for a part of the run.
+    pub outages: Vec<Outage>,
+    /// What becomes of packets at what fails during the run.
+    pub on_the_way: OnTheWay,
     /// What fails at random besides, of what still works, one after the other.
     pub drawn: Vec<DrawnFailures>,
     /// Seed of the draws. Of equal seeds, what fails at a small amount fails at a larger one as well.
@@ -176,6 +222,8 @@ pub enum Entry {
     Routers(usize),
     /// One of `nodes`, by its place.
     Nodes(usize),
+    /// One of those that `outages` come from, by its place.
+    Outages(usize),
     /// One of `drawn`, by its place.
     Drawn(usize),
     /// All of them.
@@ -241,6 +289,12 @@ impl Topology {
         peers.all(|peer| *peer == Peer::Unconnected)
     }
 
+    /// Whether each router is out of service. Shape: routers.
+    pub fn lost_routers(&self) -> Vec<bool> {
+        let routers = (0..self.routers()).map(RouterId::from_index);
+        routers.map(|router| self.is_lost_router(router)).collect()
+    }
+
     /// Nodes that are out of service.
     pub fn lost_nodes(&self) -> impl Iterator<Item = NodeId> + '_ {
         (0..self.nodes())
@@ -255,6 +309,7 @@ impl Failures {
         self.links.is_empty()
             && self.routers.is_empty()
             && self.nodes.is_empty()
+            && self.outages.is_empty()
             && self.drawn.is_empty()
     }
 
@@ -275,49 +330,107 @@ impl Failures {
         Ok((topology, losses))
     }
 
-    /// What is left of `whole` from the start of the run on and from each moment on at which links
-    /// fail or work again, in order; nothing if none do during the run.
+    /// What is left of `whole` from the start of the run on and from each moment on at which routes
+    /// are made anew, in order; nothing if none are during the run. These moments are those at which
+    /// links, routers or nodes fail or work again, and as much later as routes take to follow.
     ///
     /// # Errors
-    /// As [`Failures::of`], and if a node would have no way to the others from a moment on.
+    /// As [`Failures::of`], and if packets are drained and a node would have no way to the others from
+    /// a moment on.
     pub fn moments(&self, whole: &Topology) -> Result<Vec<(Picoseconds, Topology)>, FailureError> {
         let damage = self.damage(whole)?;
-        if damage.timed.is_empty() {
+        if damage.timed.is_empty() && damage.outages.is_empty() {
             return Ok(Vec::new());
         }
         let start = During::WHOLE_RUN;
-        let all = damage.timed.values().flatten().chain([&start]);
-        let mut times: Vec<_> = all.flat_map(|during| [during.from, during.until]).collect();
+        let outages = damage.outages.values();
+        let all = damage.timed.values().chain(outages).flatten();
+        let mut times: Vec<_> = all
+            .chain([&start])
+            .flat_map(|during| [during.from, during.until])
+            .collect();
         times.sort_unstable();
         times.dedup();
         times.retain(|&time| time != start.until);
         let (always, _) = self.of(whole.clone())?;
         let at = |time: Picoseconds| {
             let mut damage = damage.clone();
+            let now = |during: &Vec<During>| during.iter().any(|during| during.contains(time));
             for (&link, during) in &damage.timed {
-                if during.iter().any(|during| during.contains(time)) {
+                if now(during) {
                     damage.left[link] = 0.0;
+                }
+            }
+            for (&of, during) in &damage.outages {
+                match of {
+                    _ if !now(during) => {}
+                    OutOfService::Router(router) => damage.lost_routers[router.index()] = true,
+                    OutOfService::Node(node) => damage.lost_nodes[node.index()] = true,
                 }
             }
             let mut left = whole.clone();
             let cut_off_nodes = damage.cut_off(whole)?;
             damage.apply(&mut left, cut_off_nodes)?;
-            match left
-                .lost_nodes()
-                .filter(|&node| !always.is_lost(node))
-                .count()
-            {
-                0 => Ok((time, left)),
-                more => wrong(
-                    Entry::All,
-                    format!(
-                        "from {time} on {more} more nodes would have no way to the others: during a \
-                         run only links fail that leave all nodes joined"
-                    ),
-                ),
-            }
+            let more = left.lost_nodes().filter(|&node| !always.is_lost(node));
+            let later = match (self.on_the_way, more.count()) {
+                (OnTheWay::Lost { reconvergence }, _) if time > start.from => reconvergence,
+                (OnTheWay::Lost { .. }, _) | (OnTheWay::Drained, 0) => Picoseconds(0),
+                (OnTheWay::Drained, more) => {
+                    return wrong(
+                        Entry::All,
+                        format!(
+                            "from {time} on {more} more nodes would have no way to the others: while \
+                             packets are drained only links fail that leave all nodes joined"
+                        ),
+                    );
+                }
+            };
+            Ok((Picoseconds(time.0.saturating_add(later.0)), left))
         };
         times.into_iter().map(at).collect()
+    }
+
+    /// The links that lose packets during a part of the run, by who sends over them; each in both
+    /// directions, and nothing where packets are drained.
+    ///
+    /// # Errors
+    /// As [`Failures::of`].
+    pub fn dark(&self, whole: &Topology) -> Result<Vec<(DarkEnd, During)>, FailureError> {
+        if self.on_the_way == OnTheWay::Drained {
+            return Ok(Vec::new());
+        }
+        let damage = self.damage(whole)?;
+        let mut dark = Vec::new();
+        for (&link, during) in &damage.timed {
+            let (one, other) = damage.links[link];
+            let ends = [one, other].map(DarkEnd::Port);
+            dark.extend(
+                ends.iter()
+                    .flat_map(|&end| during.iter().map(move |&one| (end, one))),
+            );
+        }
+        for (&of, during) in &damage.outages {
+            let ports = match of {
+                OutOfService::Router(router) => whole.ports_of(router),
+                OutOfService::Node(node) => {
+                    let port = whole.port_of_node[node.index()].index();
+                    port..port + 1
+                }
+            };
+            for port in ports {
+                let peer = match whole.peer[port] {
+                    Peer::Port(peer) => DarkEnd::Port(peer),
+                    Peer::Node(node) => DarkEnd::Node(node),
+                    Peer::Unconnected => continue,
+                };
+                for end in [DarkEnd::Port(PortId::from_index(port)), peer] {
+                    dark.extend(during.iter().map(|&during| (end, during)));
+                }
+            }
+        }
+        dark.sort_unstable_by_key(|&(end, during)| (end, during.from, during.until));
+        dark.dedup();
+        Ok(dark)
     }
 
     fn damage(&self, topology: &Topology) -> Result<Damage, FailureError> {
@@ -342,6 +455,9 @@ impl Failures {
                     format!("node {node} is lost with its router {router}, which has failed");
                 return wrong(entry, message);
             }
+        }
+        for outage in &self.outages {
+            damage.outage(topology, outage)?;
         }
         for (index, drawn) in self.drawn.iter().enumerate() {
             damage.draw(topology, drawn, index, self.seed)?;
@@ -376,6 +492,8 @@ struct Damage {
     left: Vec<f64>,
     /// When links are out of service that fail for a part of the run.
     timed: BTreeMap<usize, Vec<During>>,
+    /// The same of routers and nodes.
+    outages: BTreeMap<OutOfService, Vec<During>>,
     /// What else links lack or lose, by time.
     impaired: BTreeMap<usize, Vec<Impairment>>,
     lost_routers: Vec<bool>,
@@ -396,6 +514,7 @@ impl Damage {
             router_of_port: topology.router_of_every_port(),
             left: vec![1.0; links.len()],
             timed: BTreeMap::new(),
+            outages: BTreeMap::new(),
             impaired: BTreeMap::new(),
             links,
             lost_routers: vec![false; topology.routers()],
@@ -405,11 +524,59 @@ impl Damage {
 
     /// What fails for a part of the run only, in words.
     fn words(&self) -> String {
-        match self.timed.len() {
-            0 => String::new(),
-            1 => "1 link that fails during the run".into(),
-            links => format!("{links} links that fail during the run"),
+        let routers = self.outages.keys();
+        let routers = routers.filter(|of| matches!(of, OutOfService::Router(_)));
+        let routers = routers.count();
+        let parts = [
+            (self.timed.len(), "link"),
+            (routers, "router"),
+            (self.outages.len() - routers, "node"),
+        ];
+        let mut words = parts.into_iter().filter_map(|(count, what)| match count {
+            0 => None,
+            1 => Some(format!("1 {what} that fails during the run")),
+            _ => Some(format!("{count} {what}s that fail during the run")),
+        });
+        let first = words.next().unwrap_or_default();
+        words.fold(first, |all, more| all + ", " + &more)
+    }
+
+    fn outage(&mut self, topology: &Topology, outage: &Outage) -> Result<(), FailureError> {
+        let entry = Entry::Outages(outage.entry);
+        let (what, number, lost) = match outage.of {
+            OutOfService::Router(router) => ("router", router.index(), &self.lost_routers),
+            OutOfService::Node(node) => ("node", node.index(), &self.lost_nodes),
+        };
+        match lost.get(number) {
+            None => {
+                let last = lost.len() - 1;
+                let message =
+                    format!("there is no {what} {number}: the network's {what}s are 0 to {last}");
+                return wrong(entry, message);
+            }
+            Some(true) => {
+                let message =
+                    format!("{what} {number} is out of service for the whole run already");
+                return wrong(entry, message);
+            }
+            Some(false) => {}
         }
+        if let OutOfService::Node(node) = outage.of {
+            let router = topology.router_of_node(node);
+            let with = self.outages.get(&OutOfService::Router(router));
+            let mut with = with.into_iter().flatten();
+            if self.lost_routers[router.index()] || with.any(|one| one.overlaps(outage.during)) {
+                let message = format!("node {node} is out of service with its router {router}");
+                return wrong(entry, message);
+            }
+        }
+        let said = self.outages.entry(outage.of).or_default();
+        if said.iter().any(|other| other.overlaps(outage.during)) {
+            let message = format!("{what} {number} is out of service already at that time");
+            return wrong(entry, message);
+        }
+        said.push(outage.during);
+        Ok(())
     }
 
     /// Whether nothing has been said of a link for any of this time.

@@ -7,8 +7,8 @@ use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
-    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, OpticalLayer, Record, Router,
-    Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
+    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, OpticalLayer, Outage, Record,
+    Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -32,6 +32,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         OpticalLayer::declaration(),
         LinkFailure::declaration(),
         DrawnFailures::declaration(),
+        Outage::declaration(),
         Failures::declaration(),
         HostRange::declaration(),
         SizedRate::declaration(),

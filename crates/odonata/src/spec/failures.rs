@@ -1,10 +1,28 @@
 //! What of a network does not work.
 
+use odonata_declare::Named;
 use odonata_network::topology as network;
 pub use odonata_network::topology::Part;
 use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
+use serde::{Deserialize, Serialize};
 
-use super::table::table;
+use super::table::{is_default, table};
+
+/// What becomes of packets at what fails during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum InFlight {
+    /// Those on their way still take the link.
+    ///
+    /// As when a link is taken down for maintenance; later ones do not.
+    #[default]
+    Drained,
+    /// They are lost and sent again.
+    ///
+    /// As when a cable is pulled: what is on the link is lost, and what comes to it, until routes have
+    /// been made anew.
+    Lost,
+}
 
 table! {
     /// Links between routers that are out of service, or slower than they should be.
@@ -102,6 +120,25 @@ table! {
 }
 
 table! {
+    /// Routers or nodes that are out of service for a part of the run.
+    pub struct Outage {
+        /// Routers, with all that is attached to them: numbers from 0, as a list or a text such as
+        /// `"0, 3-8"`.
+        routers: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Nodes, likewise.
+        nodes: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// When they fail.
+        at_ps: Option<u64> = None => Notes::POSITIVE,
+        /// When they work again. Default: never.
+        until_ps: Option<u64> = None => Notes::POSITIVE,
+    }
+    refuse "" as "neither" when [("routers", Test::Absent), ("nodes", Test::Absent)] =>
+        "`routers` or `nodes`";
+    refuse "at" when [("at", Test::Absent)] =>
+        "the time of the failure: what never works is listed in `failures.routers` and `failures.nodes`";
+}
+
+table! {
     /// What of the network does not work, for the whole run or a part of it.
     pub struct Failures {
         /// Links between routers.
@@ -111,11 +148,54 @@ table! {
         routers: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
         /// Nodes, likewise.
         nodes: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Routers and nodes that are out of service for a part of the run.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        outages: Vec<Outage> = Vec::new(),
         /// What fails at random besides.
         draw: Vec<DrawnFailures> = Vec::new(),
+        /// What becomes of packets at what fails during the run: they are `drained`, or `lost` and sent
+        /// again.
+        #[serde(skip_serializing_if = "is_default")]
+        in_flight: InFlight = InFlight::Drained,
+        /// With `in_flight = "lost"`: when a packet is sent again, counted from when it was lost.
+        /// Default: 100 us.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        resend_after_ps: Option<u64> = None => Notes::POSITIVE,
+        /// With `in_flight = "lost"`: how often a packet is sent again before its job is aborted.
+        /// Default: 7, the most of InfiniBand.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        retries: Option<u8> = None => Notes::NONE,
+        /// With `in_flight = "lost"`: how long after each change routes are made anew; packets take the
+        /// old ones until then. Default: 0 s.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reconvergence_ps: Option<u64> = None => Notes::NONE,
         /// Seed of what fails at random: under one seed, what fails at a small share fails at a larger
         /// one as well. Default: the scenario's `seed`.
         seed: Option<u64> = None,
+    }
+    refuse "outages" when [("in_flight", Test::IsNot("lost")), ("outages", Test::Given)] =>
+        "only with in_flight = \"lost\": what is in a router that fails cannot be drained";
+    refuse "resend_after" when [("in_flight", Test::IsNot("lost")), ("resend_after", Test::Given)] =>
+        "only with in_flight = \"lost\"";
+    refuse "retries" when [("in_flight", Test::IsNot("lost")), ("retries", Test::Given)] =>
+        "only with in_flight = \"lost\"";
+    refuse "reconvergence" when [("in_flight", Test::IsNot("lost")), ("reconvergence", Test::Given)] =>
+        "only with in_flight = \"lost\"";
+}
+
+/// When a lost packet is sent again unless the scenario says so.
+const RESEND_AFTER: Picoseconds = Picoseconds(100_000_000);
+
+/// How often a lost packet is sent again unless the scenario says so: the most that a queue pair of
+/// InfiniBand does, whose retry count has three bits.
+const RETRIES: u8 = 7;
+
+/// The part of a run between two times, which are its start and its end unless they are given.
+fn during(at_ps: Option<u64>, until_ps: Option<u64>) -> network::During {
+    let always = network::During::WHOLE_RUN;
+    network::During {
+        from: at_ps.map_or(always.from, Picoseconds),
+        until: until_ps.map_or(always.until, Picoseconds),
     }
 }
 
@@ -127,12 +207,8 @@ fn impairment(
     at_ps: Option<u64>,
     until_ps: Option<u64>,
 ) -> network::Impairment {
-    let always = network::During::WHOLE_RUN;
     network::Impairment {
-        during: network::During {
-            from: at_ps.map_or(always.from, Picoseconds),
-            until: until_ps.map_or(always.until, Picoseconds),
-        },
+        during: during(at_ps, until_ps),
         left: match error_rate {
             Some(_) if bandwidth == 0.0 => 1.0,
             _ => bandwidth,
@@ -165,15 +241,26 @@ impl Failures {
         listed.map(move |one| (one, changes(&one))).chain(drawn)
     }
 
-    /// Whether links go out of service or come back during the run, so that routes change.
+    /// Whether anything goes out of service or comes back during the run, so that routes change.
     pub(crate) fn has_moments(&self) -> bool {
-        self.impairments()
-            .any(|(one, changes)| one.left == 0.0 && changes)
+        let mut impairments = self.impairments();
+        !self.outages.is_empty() || impairments.any(|(one, changes)| one.left == 0.0 && changes)
     }
 
-    /// Whether links fail, become slower, or recover during the run.
+    /// Whether anything fails, becomes slower, or recovers during the run.
     pub(crate) fn change_during_run(&self) -> bool {
-        self.impairments().any(|(_, changes)| changes)
+        !self.outages.is_empty() || self.impairments().any(|(_, changes)| changes)
+    }
+
+    /// Whether packets are lost at what goes out of service during the run.
+    pub(crate) fn loses_packets(&self) -> bool {
+        self.in_flight == InFlight::Lost && self.has_moments()
+    }
+
+    /// When a packet that was lost is sent again, and how often at most.
+    pub(crate) fn resending(&self) -> (Picoseconds, u8) {
+        let after = self.resend_after_ps.map_or(RESEND_AFTER, Picoseconds);
+        (after, self.retries.unwrap_or(RETRIES))
     }
 
     /// The network room's form, for a run of this length if it has one.
@@ -212,10 +299,26 @@ impl Failures {
             impairment: drawn.impairment(),
         });
         let numbers = |of: &Option<Vec<u32>>| of.clone().unwrap_or_default();
+        let outages = self.outages.iter().enumerate().map(|(entry, outage)| {
+            let during = during(outage.at_ps, outage.until_ps);
+            let routers = numbers(&outage.routers).into_iter();
+            let routers = routers.map(|router| network::OutOfService::Router(RouterId(router)));
+            let nodes = numbers(&outage.nodes).into_iter();
+            let nodes = nodes.map(|node| network::OutOfService::Node(NodeId(node)));
+            let all = routers.chain(nodes);
+            all.map(move |of| network::Outage { of, during, entry })
+        });
         network::Failures {
             links: links.collect(),
             routers: numbers(&self.routers).into_iter().map(RouterId).collect(),
             nodes: numbers(&self.nodes).into_iter().map(NodeId).collect(),
+            outages: outages.flatten().collect(),
+            on_the_way: match self.in_flight {
+                InFlight::Drained => network::OnTheWay::Drained,
+                InFlight::Lost => network::OnTheWay::Lost {
+                    reconvergence: Picoseconds(self.reconvergence_ps.unwrap_or(0)),
+                },
+            },
             drawn: drawn.collect(),
             seed: self.seed.unwrap_or(1),
         }

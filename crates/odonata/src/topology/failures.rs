@@ -1,12 +1,13 @@
 //! From `[failures]` to a network in which something does not work.
 
 use odonata_network::Topology;
-use odonata_network::topology::FailureError;
 use odonata_network::topology::failures::Entry;
+use odonata_network::topology::{DarkEnd, FailureError};
+use odonata_run::{Losses, Sender};
 use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
-use crate::spec::{Failures, Family, Scenario};
+use crate::spec::{Failures, Family, InFlight, Scenario};
 
 /// `whole` without what fails in a scenario for the whole run.
 ///
@@ -19,8 +20,7 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         return Ok(whole);
     }
     if listed.is_empty() {
-        let message =
-            "nothing fails: give `links`, `routers`, `nodes` or `draw`, or remove the table";
+        let message = "nothing fails: give `links`, `routers`, `nodes`, `outages` or `draw`, or remove the table";
         return Err(SpecError::new("failures", message));
     }
     if has_circuits(&network.topology) {
@@ -29,6 +29,11 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         return Err(SpecError::new("failures", message));
     }
     check_times(scenario)?;
+    if network.failures.in_flight == InFlight::Lost && !network.failures.loses_packets() {
+        let allowed = "\"drained\": nothing goes out of service during the run (`at`, `mtbf`, \
+                       `outages`), so that nothing is lost";
+        return Err(SpecError::value("failures.in_flight", "\"lost\"", allowed));
+    }
     let (damaged, _) = listed.of(whole).map_err(|error| at_its_key(&error))?;
     Ok(damaged)
 }
@@ -41,6 +46,30 @@ pub(super) fn moments(
     let failures = &scenario.network.failures;
     let listed = failures.listed(scenario.simulation.duration_ps);
     listed.moments(whole).map_err(|error| at_its_key(&error))
+}
+
+/// The links of `whole` that lose packets during the run, and what becomes of these.
+pub(super) fn losses(whole: &Topology, scenario: &Scenario) -> Result<Losses, SpecError> {
+    let failures = &scenario.network.failures;
+    let listed = failures.listed(scenario.simulation.duration_ps);
+    let dark = listed.dark(whole).map_err(|error| at_its_key(&error))?;
+    let sender = |end| match end {
+        DarkEnd::Port(port) => Sender::Router(port),
+        DarkEnd::Node(node) => Sender::Node(node),
+    };
+    let dark = dark.into_iter();
+    let moments = moments(whole, scenario)?.into_iter();
+    let (resend_after, retries) = failures.resending();
+    Ok(Losses {
+        dark: dark
+            .map(|(end, during)| (sender(end), during.from, during.until))
+            .collect(),
+        unreachable: moments
+            .map(|(from, left)| (from, left.lost_nodes().collect()))
+            .collect(),
+        resend_after,
+        retries,
+    })
 }
 
 /// Whether everything that fails or comes back during the run does so in this order and before its
@@ -60,7 +89,9 @@ fn check_times(scenario: &Scenario) -> Result<(), SpecError> {
     let listed = listed.map(|(index, failed)| (Entry::Links(index), failed.at_ps, failed.until_ps));
     let drawn = failures.draw.iter().enumerate();
     let drawn = drawn.map(|(index, drawn)| (Entry::Drawn(index), drawn.at_ps, drawn.until_ps));
-    for (entry, at, until) in listed.chain(drawn) {
+    let outages = failures.outages.iter().enumerate();
+    let outages = outages.map(|(index, one)| (Entry::Outages(index), one.at_ps, one.until_ps));
+    for (entry, at, until) in listed.chain(drawn).chain(outages) {
         let wrong = |key: &str, time: u64, allowed: String| {
             let key = format!("{}.{key}", key_of(entry));
             Err(SpecError::value(key, Picoseconds(time), allowed))
@@ -104,6 +135,7 @@ fn key_of(entry: Entry) -> String {
         Entry::Links(index) => format!("failures.links[{index}]"),
         Entry::Routers(_) => "failures.routers".into(),
         Entry::Nodes(_) => "failures.nodes".into(),
+        Entry::Outages(index) => format!("failures.outages[{index}]"),
         Entry::Drawn(index) => format!("failures.draw[{index}]"),
         Entry::All => "failures".into(),
     }

@@ -66,10 +66,21 @@ impl Event {
         Self { time, key }
     }
 
-    /// The same event with a payload in place of 0.
+    /// The same event at a router in place of 0.
+    #[inline(always)]
+    pub fn at_router(self, router: u32) -> Self {
+        debug_assert!(self.router() == 0);
+        let router = u64::from(router) << (KIND_BITS + PORT_BITS + PAYLOAD_BITS);
+        Self {
+            key: self.key | router,
+            ..self
+        }
+    }
+
+    /// The same event with the rest of its payload.
     #[inline(always)]
     pub fn with_payload(self, payload: u32) -> Self {
-        debug_assert!(self.key & u64::from(MAX_PAYLOAD) == 0 && payload <= MAX_PAYLOAD);
+        debug_assert!(self.key & u64::from(payload) == 0 && payload <= MAX_PAYLOAD);
         Self {
             key: self.key | u64::from(payload),
             ..self

@@ -28,6 +28,7 @@ use odonata_run::{JobLoad, Observer, Progress, Wish};
 use odonata_units::Picoseconds;
 
 use super::calendar::GroupedEvents;
+use super::measure::JobCollector;
 use super::model::Model;
 use super::partition::{Mail, Partition};
 use super::port::NEVER;
@@ -194,6 +195,8 @@ struct Bulletin {
     unfinished: AtomicU64,
     /// Whether the program of a rank could not go on.
     failed: AtomicBool,
+    /// Whether a job is to be aborted.
+    aborts: AtomicBool,
     /// See [`Partition::last_delivery`].
     last_delivery: AtomicU64,
     /// Two's complement.
@@ -206,6 +209,8 @@ struct Bulletin {
 
 /// Why the partitions have stopped.
 pub(super) enum End {
+    /// Jobs have given up packets. All events before this time have happened.
+    Aborting(Picoseconds),
     /// No event is left before the end of the run; or, at the given time, all
     /// jobs with an end were done and only endless ones went on.
     Complete(Option<u64>),
@@ -241,6 +246,8 @@ struct Exchange<'s> {
     background: bool,
     /// Boundary at which the others were found to be done.
     done_at: AtomicU64,
+    /// Boundary at which jobs were found that are to be aborted.
+    aborting_at: AtomicU64,
     /// Bytes that all jobs with an end will send; `None` if that is not known.
     total_bytes: Option<u64>,
     /// Ranks of closed-loop jobs.
@@ -317,11 +324,14 @@ impl<'s> Exchange<'s> {
             wish: AtomicU8::new(Wish::Continue as u8),
             decided: AtomicU8::new(Wish::Continue as u8),
             step: (between.min(window * LONGEST_STEP_WINDOWS) / window).max(1) * window,
-            boundary: (partitions[0].routing.tables.get().needs_snapshot() || background)
-                .then_some(boundary(shared)),
+            boundary: (partitions[0].routing.tables.get().needs_snapshot()
+                || background
+                || shared.outages.is_some())
+            .then_some(boundary(shared)),
             pause,
             background,
             done_at: AtomicU64::new(NEVER),
+            aborting_at: AtomicU64::new(NEVER),
             total_bytes: shared
                 .jobs
                 .iter()
@@ -383,6 +393,10 @@ impl<'s> Exchange<'s> {
         let decided = self.decided.load(Ordering::Relaxed);
         if decided == Wish::Interrupt as u8 {
             return short.map_or(End::Interrupted(reached), End::Short);
+        }
+        let aborting_at = self.aborting_at.load(Ordering::Relaxed);
+        if aborting_at != NEVER {
+            return End::Aborting(Picoseconds(aborting_at));
         }
         let done_at = self.done_at.load(Ordering::Relaxed);
         if done_at != NEVER {
@@ -447,6 +461,11 @@ impl<'s> Exchange<'s> {
                     // Only here has everybody come equally far. Without stimuli,
                     // ranks that have not finished never will.
                     let at = latest.map_or(0, |latest: u64| latest + 1) * boundary;
+                    let mut bulletins = self.bulletins.iter();
+                    if bulletins.any(|b| b.aborts.load(Ordering::Relaxed)) {
+                        self.aborting_at.store(at, Ordering::Relaxed);
+                        return;
+                    }
                     let arrived = || {
                         let mut bulletins = self.bulletins.iter();
                         bulletins.all(|b| b.last_delivery.load(Ordering::Relaxed) <= at)
@@ -502,6 +521,11 @@ impl<'s> Exchange<'s> {
         let to_come = pending.wrapping_sub(partition.ranks.unfinished);
         let stimuli = (partition.ranks.stimuli as u64).wrapping_add(to_come);
         bulletin.failed.store(failed, Ordering::Relaxed);
+        if self.shared.outages.is_some() {
+            let mut jobs = partition.accounts.jobs.iter();
+            let aborts = jobs.any(JobCollector::is_to_be_aborted);
+            bulletin.aborts.store(aborts, Ordering::Relaxed);
+        }
         for (cell, value) in [
             (&bulletin.next, next),
             (&bulletin.last_delivery, partition.last_delivery()),

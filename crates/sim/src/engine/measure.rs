@@ -42,6 +42,14 @@ pub(super) struct JobCollector {
     pub has_end: bool,
     /// Ranks of this partition that have not finished.
     pub unfinished: u64,
+    /// Packets that links have lost, counted where they were lost.
+    pub packets_lost: u64,
+    /// Bytes that were given up with the job.
+    pub bytes_lost: u64,
+    /// Whether a node of this partition has given up a packet.
+    pub gave_up: bool,
+    /// When it was aborted, the same in all partitions.
+    pub aborted: Option<u64>,
 }
 
 /// What a partition has counted and recorded.
@@ -158,10 +166,22 @@ impl JobCollector {
         self.last_delivery = self.last_delivery.max(other.last_delivery);
         self.messages_to_come += other.messages_to_come;
         self.unfinished += other.unfinished;
+        self.packets_lost += other.packets_lost;
+        self.bytes_lost += other.bytes_lost;
+        self.gave_up |= other.gave_up;
+        self.aborted = self.aborted.max(other.aborted);
+    }
+
+    /// Whether the job has to end, as a packet of it has been given up.
+    pub fn is_to_be_aborted(&self) -> bool {
+        self.gave_up && self.aborted.is_none()
     }
 
     /// When the whole job was done, if it was by `now`; of the sum of all shares.
     fn end(&self, plan: &JobPlan, now: u64) -> Option<u64> {
+        if self.aborted.is_some() {
+            return self.aborted;
+        }
         let (done, at) = match plan.load {
             JobLoad::Closed(_) => (self.unfinished == 0, self.last_finish),
             JobLoad::Open(_) => (
@@ -189,6 +209,9 @@ impl JobCollector {
         JobOutcome {
             start: plan.start,
             end: all.end(plan, now).map(Picoseconds),
+            aborted: all.aborted.map(Picoseconds),
+            packets_lost: all.packets_lost,
+            bytes_lost: all.bytes_lost,
             messages_created: all.messages_created,
             messages_delivered: all.messages_delivered,
             bytes_created: all.bytes_created,

@@ -10,6 +10,7 @@ mod circuits;
 mod deadlock;
 mod driver;
 mod interface;
+mod losses;
 mod measure;
 mod message_routes;
 mod model;
@@ -351,7 +352,17 @@ fn simulate_within<M: Model>(
         let pause = wanted.into_iter().chain(looks).chain(due).min();
         match driver::drive(&shared, &mut partitions, pause, observer, &mut reported) {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
-            End::Complete(done_at) => break done_at,
+            End::Complete(done_at) => {
+                // What is given up as the run ends may be what others wait for.
+                let at = partitions.iter().map(|p| p.now).max().unwrap_or(0);
+                if abort(&shared, &mut partitions, at) {
+                    continue;
+                }
+                break done_at;
+            }
+            End::Aborting(at) => {
+                abort(&shared, &mut partitions, at.0);
+            }
             End::Failed => return Err(failure(&shared, &partitions)),
             End::Short(left) => return Err(out_of_memory(&partitions, left)),
             End::Paused { at, asked } => {
@@ -376,6 +387,7 @@ fn simulate_within<M: Model>(
                 );
                 let paused = PausedRun::new(at, &jobs, &timeline, &measure, &save);
                 if observer.paused(&paused)?.is_break() {
+                    abort(&shared, &mut partitions, at.0);
                     break Some(at.0);
                 }
                 if measure.get() {
@@ -393,6 +405,25 @@ fn simulate_within<M: Model>(
     }
     let log = circuits.map(|circuits| circuits.state.log);
     finish(&shared, partitions, done_at, log.unwrap_or_default())
+}
+
+/// Ends the jobs that have given up a packet, in all partitions, each of which has come to `at`.
+/// Whether there are any.
+fn abort<M: Model>(shared: &Shared<'_>, partitions: &mut [Box<Partition<'_, M>>], at: u64) -> bool {
+    if shared.outages.is_none() {
+        return false;
+    }
+    let mut any = false;
+    for job in 0..shared.jobs.len() {
+        let mut shares = partitions.iter().map(|p| &p.accounts.jobs[job]);
+        if shares.any(JobCollector::is_to_be_aborted) {
+            any = true;
+            for partition in &mut *partitions {
+                partition.abort(job as u32, at);
+            }
+        }
+    }
+    any
 }
 
 /// Builds every partition in a thread of its own (see [`driver`]).
@@ -519,6 +550,9 @@ fn finish<M: Model>(
             .sum::<u64>();
         control += partition.accounts.control_bytes - partition.pending_control_bytes() as i64;
         conservation.delivered += partition.accounts.delivered_bytes;
+        conservation.lost += (partition.accounts.jobs.iter())
+            .map(|job| job.bytes_lost)
+            .sum::<u64>();
         conservation.in_flight += partition.packets.live_bytes() + partition.accounts.leaving_bytes;
         loopback_bytes += partition.accounts.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
@@ -550,7 +584,10 @@ fn finish<M: Model>(
     traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
     if conservation.created
-        != conservation.delivered + conservation.backlog + conservation.in_flight
+        != conservation.delivered
+            + conservation.backlog
+            + conservation.in_flight
+            + conservation.lost
         || control != 0
     {
         return Err(SimError::NotConserved(conservation));
@@ -581,14 +618,16 @@ fn finish<M: Model>(
     })
 }
 
-/// When the last job with an end was over.
+/// When the last job with an end was over; where one was aborted, what was on its way as well.
 fn last_end<M: Model>(partitions: &[Box<Partition<'_, M>>]) -> u64 {
     let jobs = partitions.iter().flat_map(|p| &p.accounts.jobs);
+    let aborts = jobs.clone().any(|job| job.aborted.is_some());
+    let still = partitions.iter().map(|p| p.now).filter(|_| aborts).max();
     let ends = jobs.map(|job| match job.has_end {
         true => job.last_finish.max(job.last_delivery),
         false => job.last_finish,
     });
-    ends.max().unwrap_or(0)
+    ends.max().max(still).unwrap_or(0)
 }
 
 /// What a port of a partition has sent by the `end` of the run.

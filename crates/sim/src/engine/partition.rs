@@ -5,6 +5,7 @@ mod congestion;
 mod endpoint;
 mod forward;
 mod lanes;
+mod losses;
 mod mail;
 mod message_routes;
 pub(super) mod view;
@@ -214,6 +215,7 @@ impl<'a, M: Model> Partition<'a, M> {
                 reads_occupancy: routing.reads_occupancy(),
                 keeps_decisions: promises
                     || M::Scheduler::CLASSES
+                    || shared.outages.is_some()
                     || shared.config.decisions == Decisions::PerMessage,
                 snapshot,
                 q_tables: match routing.learns() {

@@ -18,6 +18,8 @@ pub(super) const DELIVERED: u32 = 0 << SUBJECT_BITS;
 pub(super) const DELIVERED_LOCALLY: u32 = 1 << SUBJECT_BITS;
 pub(super) const SENT: u32 = 2 << SUBJECT_BITS;
 pub(super) const TIMER: u32 = 3 << SUBJECT_BITS;
+/// A node notices that a packet of it is lost.
+pub(super) const LOST: u32 = 5 << SUBJECT_BITS;
 /// A node hears what is due, see [`Protocol::heard`](super::protocol::Protocol::heard).
 pub(super) const HEARD: u32 = 4 << SUBJECT_BITS;
 
@@ -37,7 +39,7 @@ pub(super) enum Subject {
 pub(super) fn node_subject(payload: u32) -> (u32, Subject) {
     let subject = payload & ((1 << SUBJECT_BITS) - 1);
     match payload - subject {
-        code @ (DELIVERED | DELIVERED_LOCALLY) => (code, Subject::Packet(subject)),
+        code @ (DELIVERED | DELIVERED_LOCALLY | LOST) => (code, Subject::Packet(subject)),
         HEARD => (HEARD, Subject::Number(subject)),
         code => (code, Subject::Rank(subject)),
     }
@@ -50,6 +52,7 @@ pub(super) enum NodeEvent {
     DeliveredLocally,
     Sent,
     Timer,
+    Lost,
 }
 
 impl NodeEvent {
@@ -60,6 +63,7 @@ impl NodeEvent {
             DELIVERED_LOCALLY => Some(Self::DeliveredLocally),
             SENT => Some(Self::Sent),
             TIMER => Some(Self::Timer),
+            LOST => Some(Self::Lost),
             _ => None,
         }
     }

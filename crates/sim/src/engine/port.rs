@@ -154,6 +154,13 @@ impl Port {
         measured
     }
 
+    /// A packet is dropped for which the link, which is dark, has as little time for others as if it
+    /// sent it.
+    pub fn discard(&mut self, end: u64) -> u64 {
+        (self.free_at, self.sending) = (end, 0);
+        0
+    }
+
     /// Bytes of the last packet that the link has not sent at `now`.
     pub fn unsent(&self, classes: &[Class], now: u64) -> u64 {
         classes[usize::from(self.class)].unsent(self.sending, self.free_at, now)

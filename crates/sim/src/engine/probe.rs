@@ -84,6 +84,9 @@ pub(super) trait Probe: Sized + Send {
     /// In place of the packet that waits at a node another one is about to start.
     fn wait_instead(&mut self, link: LinkState, vc: u8, job: u16, now: u64);
 
+    /// Nothing waits at a node any more.
+    fn wait_no_more(&mut self, link: LinkState, now: u64);
+
     /// A packet that waited starts.
     fn send(&mut self, link: LinkState, packet: Departure);
 
@@ -143,6 +146,7 @@ impl Probe for Silent {
     #[inline(always)]
     fn settle(&mut self, _: LinkState, _: u64) {}
     fn wait_instead(&mut self, _: LinkState, _: u8, _: u16, _: u64) {}
+    fn wait_no_more(&mut self, _: LinkState, _: u64) {}
     #[inline(always)]
     fn send(&mut self, _: LinkState, _: Departure) {}
     #[inline(always)]
@@ -401,6 +405,16 @@ impl Probe for Recorder {
     fn settle(&mut self, link: LinkState, now: u64) {
         if let Some(watch) = self.links.get_mut(link.port) {
             watch.settle(link.stalled_since, link.warmup, now);
+        }
+    }
+
+    fn wait_no_more(&mut self, link: LinkState, now: u64) {
+        if let Some(watch) = self.links.get_mut(link.port) {
+            watch.settle(link.stalled_since, link.warmup, now);
+            watch.waiting = 0;
+            for channel in &mut watch.channels {
+                channel.waiting = 0;
+            }
         }
     }
 

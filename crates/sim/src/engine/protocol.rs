@@ -110,6 +110,9 @@ pub(super) trait Protocol: Sized + Send {
     /// An interface sends a packet to a node.
     fn sent(&mut self, _interface: usize, _to: u32, _: Sent) {}
 
+    /// A packet that an interface sent to a node is lost, and no longer under way.
+    fn lost(&mut self, _interface: usize, _to: u32, _bytes: u32) {}
+
     /// What the packet of a slot has collected.
     fn note(&self, _slot: u32) -> Note {
         Note::default()

@@ -93,6 +93,22 @@ impl<T: Copy> Queues<T> {
         queue.head = place;
     }
 
+    /// Puts an element before the first of a queue that comes `later`, or at its end.
+    pub fn insert_before(&mut self, queue: &mut Queue, element: T, later: impl Fn(&T) -> bool) {
+        let (mut before, mut next) = (NIL, queue.head);
+        while next != NIL && !later(&self.elements[next as usize].0) {
+            (before, next) = (next, self.elements[next as usize].1);
+        }
+        match (before, next) {
+            (NIL, _) => self.push_front(queue, element),
+            (_, NIL) => self.push_back(queue, element),
+            (before, next) => {
+                let place = self.place(element, next);
+                self.elements[before as usize].1 = place;
+            }
+        }
+    }
+
     pub fn pop_front(&mut self, queue: &mut Queue) -> Option<T> {
         if queue.is_empty() {
             return None;
@@ -154,7 +170,7 @@ mod tests {
         /// which order, and places are used again.
         #[test]
         fn queues_keep_their_order(
-            steps in prop::collection::vec((0usize..5, 0u8..4), 0..300),
+            steps in prop::collection::vec((0usize..5, 0u8..5), 0..300),
         ) {
             let mut queues = Queues::default();
             let mut places = [Queue::default(); 5];
@@ -172,6 +188,12 @@ mod tests {
                         list.push_front(number);
                     }
                     2 => prop_assert_eq!(queues.pop_front(place), list.pop_front()),
+                    3 => {
+                        let later = |element: &usize| element % 5 > number % 5;
+                        queues.insert_before(place, number, later);
+                        let at = list.iter().position(later).unwrap_or(list.len());
+                        list.insert(at, number);
+                    }
                     _ => {
                         let third = |element: &usize| element.is_multiple_of(3);
                         let first = list.iter().position(third);

@@ -147,16 +147,28 @@ impl Contents {
 }
 
 impl<M: Model> Partition<'_, M> {
+    /// Whether a job does nothing more.
+    #[inline(always)]
+    fn is_aborted(&self, job: u32) -> bool {
+        self.shared.outages.is_some() && self.accounts.jobs[job as usize].aborted.is_some()
+    }
+
     /// A processor of a rank, the rank's start, or a message that it has handed over
     /// has come to its time.
     pub(super) fn rank_timer(&mut self, local_rank: u32, now: u64) {
         self.ranks.stimuli -= 1;
+        if self.is_aborted(self.ranks.all[local_rank as usize].job) {
+            return;
+        }
         timer(self, local_rank, now);
     }
 
     /// A message is complete at its receiver.
     pub(super) fn receive_message(&mut self, contents: &Contents, created: u64, now: u64) {
         self.ranks.stimuli -= 1;
+        if self.is_aborted(u32::from(contents.job)) {
+            return;
+        }
         let receiver = self.number(u32::from(contents.job), contents.destination_rank);
         receive(self, receiver, &contents.incoming(created), now);
     }
@@ -170,12 +182,18 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         self.ranks.stimuli -= 1;
+        if self.is_aborted(job) {
+            return;
+        }
         let receiver = self.number(job, contents.destination_rank);
         receive_within_node(self, sender, receiver, &contents.incoming(created), now);
     }
 
     /// The tail of a rank's message has left the node.
     pub(super) fn message_sent(&mut self, local_rank: u32, now: u64) {
+        if self.is_aborted(self.ranks.all[local_rank as usize].job) {
+            return;
+        }
         let leaving = &mut self.ranks.all[local_rank as usize].record.leaving;
         let request = leaving.pop_front().expect("a message that leaves");
         sent(self, local_rank, request, now);

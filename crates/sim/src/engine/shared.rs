@@ -10,6 +10,7 @@ use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, PortId};
 
 use super::calendar::{MAX_PAYLOAD, MAX_RADIX, MAX_ROUTERS, MAX_WINDOW_SHIFT};
+use super::losses::Outages;
 use super::packets::Packet;
 
 /// Timing of a link class, ready for the hot path.
@@ -21,7 +22,7 @@ pub(super) struct Class {
     pub terminal: bool,
     /// A channel with this many credits cannot run short of them within a window.
     pub margin: u32,
-    /// Whether its links are impaired, at some time.
+    /// Whether its links are impaired, or lose packets, at some time.
     pub impaired: bool,
 }
 
@@ -180,6 +181,8 @@ pub(super) struct Shared<'a> {
     pub lookahead: u64,
     /// The same of circuits that change during the run; `u64::MAX` without.
     pub circuit_latency: u64,
+    /// Links that lose packets.
+    pub outages: Option<Outages>,
 }
 
 fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<String>) -> SimError {
@@ -348,7 +351,7 @@ fn link_classes(
                 .map_err(|_| parameter(Parameter::LinkBuffer, class.buffer, "below 4 GiB"))?,
             terminal: class.kind == LinkKind::Terminal,
             margin: 0,
-            impaired: !class.impairments.is_empty(),
+            impaired: !class.impairments.is_empty() || config.losses.is_some(),
         });
     }
     Ok(classes)
@@ -495,6 +498,8 @@ impl<'a> Shared<'a> {
         let ends_with_jobs = measurement.duration.is_none();
         let stop = measurement.duration.unwrap_or(Picoseconds::LARGEST).0;
         check_measurement(measurement, stop, jobs)?;
+        let losses = config.losses.as_ref();
+        let outages = losses.map(|losses| Outages::new(losses, topology));
         let (first_rank, first_node) = ranks(topology, jobs, config.packet)?;
         let mut shared = Self {
             topology,
@@ -525,6 +530,7 @@ impl<'a> Shared<'a> {
             warmup: measurement.warmup.0,
             lookahead,
             circuit_latency: u64::MAX,
+            outages: outages.transpose()?,
         };
         let window = 1u64 << shared.window_shift();
         for class in &mut shared.classes {

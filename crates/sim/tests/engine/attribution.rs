@@ -323,7 +323,11 @@ pub fn check(topology: &Topology, outcome: &Outcome) {
         assert!(longest <= link.stall_ps && link.stall_ps <= sum(|job| job.stall_ps));
         // No stall, no blocking; and at least one packet waits through every stall.
         let blocked: u64 = found.waits.iter().map(|wait| wait.blocking_ps).sum();
-        assert!(blocked >= link.stall_ps && (blocked == 0) == (link.stall_ps == 0));
+        assert!(
+            blocked >= link.stall_ps && (blocked == 0) == (link.stall_ps == 0),
+            "{sender:?}: {blocked} ps blocked, {} ps stalled",
+            link.stall_ps
+        );
     };
     for (port, link) in outcome.ports.iter().enumerate() {
         check(Sender::Router(PortId::from_index(port)), link);

@@ -10,22 +10,23 @@ use odonata_load::motif::{
     AllToAll, Broadcast, Exchange, Halo, HaloOrder, Outstanding, Receives, Repeat, Tree,
 };
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
-use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, Lanes, RoutingSpec};
+use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, Lanes, Layered, RoutingSpec};
 use odonata_network::topology::{
-    Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec, During,
-    FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec, Impairment, SpineArrangement, TorusSpec,
+    Amount, Arrangement, DarkEnd, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec,
+    DragonflySpec, DrawnFailures, During, Failures, FatTreeShape, FatTreeSpec, GroupWiring,
+    HyperXSpec, Impairment, OnTheWay, OutOfService, Outage, Part, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
     Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
-    EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Measurement,
-    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError,
+    EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,
+    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, Sender, SimError,
     SlingshotKeys, Switching, TrafficClass, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
 
-use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_observed};
+use crate::support::{Listed, RATE, bandwidth, config, crossbar, link, open, simulate_on};
 
 pub use drawn::scenario;
 
@@ -136,6 +137,8 @@ pub struct Scenario {
     pub every_nth: Option<u32>,
     /// Whether waiting and arrivals are recorded.
     pub recorded: bool,
+    /// Whether links may lose packets.
+    pub may_lose: bool,
     pub seed: u64,
 }
 
@@ -288,6 +291,90 @@ impl Scenario {
         }
     }
 
+    /// The routes, and the links that lose packets: by another number again none do, or links,
+    /// routers or nodes are out of service for a while.
+    pub fn routes(&self) -> (AnyRouting, Option<Losses>) {
+        let topology = self.topology();
+        let whole = AnyRouting::new(&topology, &self.routing).expect("one that fits");
+        match self.damaged_routes(&topology) {
+            Some((routing, losses)) => (routing, Some(losses)),
+            None => (whole, None),
+        }
+    }
+
+    fn damaged_routes(&self, topology: &Topology) -> Option<(AnyRouting, Losses)> {
+        let mut draw = StreamKey::new(self.seed, Purpose::Failures).stream(u64::MAX);
+        let mut below = |bound: u32| draw.below(bound);
+        if !self.may_lose || below(2) == 0 {
+            return None;
+        }
+        let mut during = || {
+            let from = 500_000 + u64::from(below(12)) * 1_111_111;
+            let lasts = u64::from(below(12)) * 1_700_000;
+            During {
+                from: Picoseconds(from),
+                until: Picoseconds(match lasts {
+                    0 => u64::MAX,
+                    lasts => from + lasts,
+                }),
+            }
+        };
+        let links = (during(), during());
+        let outage = during();
+        let of = match below(4) {
+            0 => OutOfService::Router(RouterId(below(topology.routers() as u32))),
+            1 => OutOfService::Node(NodeId(below(topology.nodes() as u32))),
+            _ => OutOfService::Router(RouterId(u32::MAX)),
+        };
+        let reconvergence = Picoseconds(u64::from(below(3)) * 1_500_000);
+        let drawn = |during| DrawnFailures {
+            part: Part::Links,
+            class: None,
+            amount: Amount::Count(1),
+            impairment: Impairment::dark(during),
+        };
+        let mut failures = Failures {
+            drawn: vec![drawn(links.0), drawn(links.1)],
+            on_the_way: OnTheWay::Lost { reconvergence },
+            seed: self.seed,
+            ..Failures::default()
+        };
+        failures.drawn.truncate(below(3) as usize);
+        if of != OutOfService::Router(RouterId(u32::MAX)) {
+            failures.outages.push(Outage {
+                of,
+                during: outage,
+                entry: 0,
+            });
+        }
+        let moments = failures.moments(topology).ok()?;
+        let parts = moments.iter().map(|(from, left)| {
+            let routing = AnyRouting::new(left, &self.routing).ok()?;
+            Some((*from, routing, left.lost_routers()))
+        });
+        let routing = Layered::new(parts.collect::<Option<_>>()?).ok()?;
+        let dark = failures.dark(topology).ok()?.into_iter();
+        let latencies = self.latencies.iter().copied().max()?;
+        let losses = Losses {
+            dark: dark
+                .map(|(end, during)| {
+                    let sender = match end {
+                        DarkEnd::Port(port) => Sender::Router(port),
+                        DarkEnd::Node(node) => Sender::Node(node),
+                    };
+                    (sender, during.from, during.until)
+                })
+                .collect(),
+            unreachable: moments
+                .iter()
+                .map(|(from, left)| (*from, left.lost_nodes().collect()))
+                .collect(),
+            resend_after: Picoseconds(latencies + 700_000),
+            retries: 1 + (self.seed % 4) as u8,
+        };
+        Some((AnyRouting::Layered(routing), losses))
+    }
+
     /// Takes another routing where the network has none such.
     fn fit_routing(&mut self) {
         let is_tree = matches!(self.family, Family::FatTree { .. });
@@ -370,7 +457,7 @@ impl Scenario {
         {
             return Vec::new();
         }
-        let needed = AnyRouting::new(&self.topology(), &self.routing).expect("one that fits");
+        let (needed, _) = self.routes();
         let lanes = Lanes::new(needed.virtual_channels(), self.virtual_channels());
         let class = |number: u64| TrafficClass {
             guaranteed: [0.0, 0.3, 0.1][(self.seed / (2_940 + number) % 3) as usize],
@@ -406,6 +493,10 @@ impl Scenario {
         engine.decisions = self.decisions;
         engine.virtual_channels = self.virtual_channels();
         engine.classes = self.classes();
+        engine.losses = self.routes().1;
+        if engine.losses.is_some() {
+            engine.decisions = Decisions::PerPacket;
+        }
         engine.nic.loopback_latency = Picoseconds(50_000);
         engine.nic.loopback_bandwidth = bandwidth(2 * RATE);
         engine.seed = self.seed;
@@ -589,6 +680,7 @@ impl Scenario {
     ) -> Option<Result<Outcome, SimError>> {
         let topology = self.topology();
         let plans = self.plans(&topology);
+        let (routing, _) = self.routes();
         let ends = |plan: &JobPlan| match &plan.load {
             JobLoad::Closed(_) => true,
             JobLoad::Open(source) => source.times().is_some(),
@@ -598,9 +690,9 @@ impl Scenario {
         }
         let engine = self.engine(threads);
         let measurement = self.measurement();
-        Some(simulate_observed(
+        Some(simulate_on(
             &topology,
-            &self.routing,
+            &routing,
             &engine,
             &plans,
             &measurement,

@@ -96,6 +96,7 @@ pub fn config() -> EngineConfig {
         decisions: Decisions::PerPacket,
         virtual_channels: None,
         classes: Vec::new(),
+        losses: None,
         seed: 1,
         threads: 1,
     }
@@ -273,11 +274,32 @@ pub fn simulate_observed(
     observer: &mut dyn Observer,
 ) -> Result<Outcome, SimError> {
     let routing = AnyRouting::new(topology, routing).expect("a routing that fits");
+    simulate_on(
+        topology,
+        &routing,
+        config,
+        jobs,
+        measurement,
+        saved,
+        observer,
+    )
+}
+
+/// The same with a routing that has been built.
+pub fn simulate_on(
+    topology: &Topology,
+    routing: &AnyRouting,
+    config: &EngineConfig,
+    jobs: &[JobPlan],
+    measurement: &Measurement,
+    saved: Option<&[u8]>,
+    observer: &mut dyn Observer,
+) -> Result<Outcome, SimError> {
     let mut saved = saved;
     let state = saved.as_mut().map(|saved| saved as &mut dyn Read);
     run_any(
         topology,
-        &routing,
+        routing,
         config,
         jobs,
         measurement,
@@ -294,7 +316,7 @@ pub fn assert_conserved(outcome: &Outcome) {
     let books = outcome.conservation;
     assert_eq!(
         books.created,
-        books.delivered + books.backlog + books.in_flight,
+        books.delivered + books.backlog + books.in_flight + books.lost,
         "{books:?}"
     );
     let created: u64 = outcome.jobs.iter().map(|job| job.bytes_created).sum();

@@ -24,15 +24,12 @@ fn cut(whole: &Topology) -> Vec<(Picoseconds, Topology)> {
 }
 
 fn layered(whole: &Topology, algorithm: Algorithm) -> Result<Layered, RoutingError> {
-    let routing = |(from, left): (Picoseconds, Topology)| {
-        Ok::<_, RoutingError>((from, AnyRouting::new(&left, &RoutingSpec::new(algorithm))?))
+    let parts = cut(whole);
+    let routing = |(from, left): &(Picoseconds, Topology)| {
+        let routing = AnyRouting::new(left, &RoutingSpec::new(algorithm))?;
+        Ok::<_, RoutingError>((*from, routing, left.lost_routers()))
     };
-    Layered::new(
-        cut(whole)
-            .into_iter()
-            .map(routing)
-            .collect::<Result<_, _>>()?,
-    )
+    Layered::new(parts.iter().map(routing).collect::<Result<_, _>>()?)
 }
 
 #[test]
@@ -107,7 +104,7 @@ fn what_cannot_be_layered_is_refused() {
     );
     let many = |moment| {
         let routing = AnyRouting::new(&whole, &RoutingSpec::new(Algorithm::UpDown)).unwrap();
-        (Picoseconds(moment), routing)
+        (Picoseconds(moment), routing, whole.lost_routers())
     };
     assert!(Layered::new((0..16).map(many).collect()).is_ok());
     let refused = RoutingError::TooManyLayers {

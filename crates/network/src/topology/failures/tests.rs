@@ -457,7 +457,7 @@ proptest! {
         };
         for spec in [RoutingSpec::new(Algorithm::UpDown), spec] {
             let parts = moments.iter().map(|(from, left)| {
-                Some((*from, AnyRouting::new(left, &spec).ok()?))
+                Some((*from, AnyRouting::new(left, &spec).ok()?, left.lost_routers()))
             });
             let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
                 continue;

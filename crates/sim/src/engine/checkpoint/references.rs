@@ -59,6 +59,8 @@ sound! {
         routers_visited: amount "the routers that packets of a job visited",
         iteration_end: past "the iterations of a job", last_finish: time "the end of a job",
         last_delivery: time "the end of a job", messages_to_come, has_end, unfinished,
+        packets_lost: amount "a count of a job", bytes_lost: amount "a count of a job", gave_up,
+        aborted: time "when a job was aborted",
     }
     Timeline { bin, activity: each }
     Activity {
@@ -108,6 +110,7 @@ sound! {
         route: each,
     }
     Contents {
+        losses,
         message_bytes: amount "the size of a message", message, job: job "the job of a message",
         source_rank: rank "the sender of a message", destination_rank: rank "the receiver of a message",
         context, tag, sequence, destination, handle, kind,

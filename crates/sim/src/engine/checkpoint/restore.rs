@@ -131,9 +131,19 @@ fn restore_whole<M: Model>(
         // These follow from the jobs.
         *collector = JobCollector {
             messages_to_come: collector.messages_to_come,
-            has_end: collector.has_end,
+            has_end: collector.has_end && saved.aborted.is_none(),
             ..saved
         };
+    }
+    let (first, others) = partitions
+        .split_first_mut()
+        .expect("at least one partition");
+    for partition in others {
+        let jobs = partition.accounts.jobs.iter_mut();
+        for (collector, known) in jobs.zip(&first.accounts.jobs) {
+            collector.aborted = known.aborted;
+            collector.has_end &= known.aborted.is_none();
+        }
     }
     first.accounts.timeline =
         TimelineCollector::resumed(jobs, shared.measurement.timeline_bin, whole.timeline);

@@ -18,7 +18,7 @@ use crate::engine::message_routes::{Decision, Visit};
 use crate::engine::model::Model;
 use crate::engine::packets::NIL;
 use crate::engine::partition::Partition;
-use crate::engine::payload::{Subject, node_subject};
+use crate::engine::payload::{LOST, Subject, node_subject};
 use crate::engine::probe::Probe;
 use crate::engine::protocol::Protocol;
 use crate::engine::scheduler::Scheduler;
@@ -111,8 +111,23 @@ fn save_routers<M: Model>(
 ) -> io::Result<()> {
     let mut events: Vec<Event> = partition.calendar.pending().collect();
     // The rest of the order is the payload's. Where that is a slot, no two events
-    // agree in what comes before it, so slots do not matter.
-    events.sort_unstable_by_key(|event| (event.router(), event.time, event.key));
+    // agree in what comes before it, so slots do not matter: but for packets that are lost, which
+    // their numbers put in order.
+    events.sort_unstable_by_key(|event| {
+        let (packed, packets) = (event.pack(event.time), &partition.packets.hot);
+        match node_subject(packed.payload()) {
+            (LOST, Subject::Packet(slot)) if packed.kind() == Kind::Node => {
+                let number = packets[slot as usize].sequence;
+                (
+                    event.router(),
+                    event.time,
+                    event.key - u64::from(slot),
+                    number,
+                )
+            }
+            _ => (event.router(), event.time, event.key, 0),
+        }
+    });
     let mut events = events.as_slice();
     let incomplete = partition.interfaces.incomplete.iter();
     let mut incomplete: Vec<(u32, u64, u64)> = incomplete

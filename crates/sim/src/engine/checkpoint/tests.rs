@@ -92,6 +92,7 @@ fn config(crossbar: Crossbar) -> EngineConfig {
         decisions: Decisions::PerMessage,
         virtual_channels: None,
         classes: Vec::new(),
+        losses: None,
         seed: 1,
         threads: 1,
     }

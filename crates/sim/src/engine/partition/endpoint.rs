@@ -10,10 +10,11 @@ use odonata_units::{Bytes, NodeId, Picoseconds, RankId, RouterId};
 use super::{Partition, RECORDED};
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::interface::{Draft, Incomplete, OutMessage};
+use crate::engine::losses::Loss;
 use crate::engine::model::Model;
 use crate::engine::packets::{Contents, NIL, Packet, UNROUTED};
 use crate::engine::payload::{
-    DELIVERED, DELIVERED_LOCALLY, HEARD, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
+    DELIVERED, DELIVERED_LOCALLY, HEARD, LOST, SENT, SUBJECT_BITS, TIMER, WAKE_INTERFACE,
 };
 use crate::engine::port::NEVER;
 use crate::engine::probe::{Approach, Departure, Probe};
@@ -121,7 +122,7 @@ impl<M: Model> Partition<'_, M> {
             match link.stalled_since {
                 NEVER => self.probe.wait(link, lane as u8, job, now),
                 // Another packet may leave than the one that lacked room.
-                _ if M::Scheduler::CLASSES => {
+                _ if M::Scheduler::CLASSES || self.shared.outages.is_some() => {
                     self.probe.wait_instead(link, lane as u8, job, now);
                 }
                 _ => self.probe.settle(link, now),
@@ -197,6 +198,9 @@ impl<M: Model> Partition<'_, M> {
             contents,
             ..
         } = self.interfaces.outgoing;
+        if contents.losses > 0 {
+            return end;
+        }
         let class = self.class_bit(contents.job);
         let interface = &mut self.interfaces.all[index];
         if local_rank == NIL {
@@ -247,7 +251,14 @@ impl<M: Model> Partition<'_, M> {
             Some(flit) => now + class.rate.first_flit_duration(size, flit),
             None => end,
         };
-        let measured = state.start(class, size, now, end, self.warmup);
+        let mut loss = Loss::None;
+        if let Some(outages) = &shared.outages {
+            loss = outages.on_node(interface.node, now, end + class.latency);
+        }
+        let measured = match loss {
+            Loss::Dark => state.discard(end),
+            _ => state.start(class, size, now, end, self.warmup),
+        };
         let room = size.max(self.least_room);
         state.downstream += room;
         self.ports.channels[self.ports.grid.channel(port, usize::from(lane))].credits -= room;
@@ -261,21 +272,25 @@ impl<M: Model> Partition<'_, M> {
                 held: room,
             };
             let class = state.class;
-            self.probe.arrive(Approach {
-                router: interface.router,
-                class,
-                job: departure.job,
-                size,
-                source: interface.node,
-                destination_router: shared.attachment(message.contents.destination).0,
-                time: end + shared.classes[usize::from(class)].latency,
-            });
+            if loss == Loss::None {
+                self.probe.arrive(Approach {
+                    router: interface.router,
+                    class,
+                    job: departure.job,
+                    size,
+                    source: interface.node,
+                    destination_router: shared.attachment(message.contents.destination).0,
+                    time: end + shared.classes[usize::from(class)].latency,
+                });
+            }
             self.probe.send(self.link(port), departure);
         }
         let (interface, state) = (&self.interfaces.all[index], &self.ports.all[port]);
-        self.accounts.injected_bytes += u64::from(size);
         self.last_move = now;
-        if !message.contents.kind.is_control() {
+        // What is sent again counted when it was sent first.
+        let is_first = message.contents.losses == 0;
+        self.accounts.injected_bytes += u64::from(size) * u64::from(is_first);
+        if is_first && !message.contents.kind.is_control() {
             self.accounts
                 .timeline
                 .inject(now, u32::from(message.contents.job), u64::from(size));
@@ -284,7 +299,8 @@ impl<M: Model> Partition<'_, M> {
         // Nobody will ask who sent it to whom, nor for other packets of the message.
         let bare = message.local_rank == NIL
             && message.contents.message_bytes == u64::from(size)
-            && shared.measurement.messages == MessageRecords::None;
+            && shared.measurement.messages == MessageRecords::None
+            && shared.outages.is_none();
         let packet = Packet {
             route: PacketRoute::injected(RouterId(router), terminal),
             created: message.created,
@@ -316,6 +332,10 @@ impl<M: Model> Partition<'_, M> {
                 ..Note::default()
             };
             self.protocol.set_note(slot, note);
+        }
+        if loss != Loss::None {
+            self.drop_at_node(index, slot, end, now);
+            return end;
         }
         let router = router - self.base_router;
         self.schedule(Event::new(arrival, router, Kind::Arrive, port, slot));
@@ -424,6 +444,7 @@ impl<M: Model> Partition<'_, M> {
             destination,
             handle: draft.handle,
             kind,
+            losses: 0,
         };
         if destination != interface.node {
             self.interfaces.outgoing = OutMessage {
@@ -608,6 +629,7 @@ impl<M: Model> Partition<'_, M> {
         match payload & !((1 << SUBJECT_BITS) - 1) {
             TIMER => self.rank_timer(subject, now),
             SENT => self.message_sent(subject, now),
+            LOST => self.notice_loss(interface as usize, subject),
             HEARD => self.protocol.heard(interface as usize, now, self.warmup),
             DELIVERED => {
                 let created = self.packets.hot[subject as usize].created;

@@ -7,8 +7,10 @@ use odonata_network::topology::Impairment;
 use odonata_units::{Picoseconds, RouterId};
 
 use super::Partition;
+use super::losses::LostOnLink;
 use super::view::{Rooms, View, no_such_output};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
+use crate::engine::losses::Loss;
 use crate::engine::model::Model;
 use crate::engine::packets::{NIL, Packet, UNROUTED};
 use crate::engine::payload::{FEEDBACK, WAKE_CLASS};
@@ -97,6 +99,10 @@ impl<M: Model> Partition<'_, M> {
         let slot = event.payload();
         let now = self.window.start + event.offset();
         let keeps_decisions = self.routing.keeps_decisions;
+        if keeps_decisions && self.is_cut_off(slot, now) {
+            self.drop_at_router(slot, now);
+            return;
+        }
         let decided = self.packets.hot[slot as usize].out_port != UNROUTED;
         let follows = !decided && keeps_decisions && self.take_message_route(router, slot);
         if !(decided || follows) {
@@ -428,6 +434,7 @@ impl<M: Model> Partition<'_, M> {
         let size = packet.size;
         let mut end = now + class.rate.duration(size, self.packet);
         let mut head = end;
+        let mut loss = Loss::None;
         if let Some(flit) = self.flit {
             let flit = class.rate.first_flit_duration(size, flit);
             head = now + flit;
@@ -444,8 +451,15 @@ impl<M: Model> Partition<'_, M> {
             latency = (way + u64::from(resent) * 2 * way).max((*last + first).saturating_sub(head));
             *last = end + latency;
             self.accounts.resent_bytes += u64::from(resent) * u64::from(size);
+            if let Some(outages) = &self.shared.outages {
+                let number = self.base_port as usize + port;
+                loss = outages.on_port(number, now, end + latency);
+            }
         }
-        let measured = state.start(class, size, now, end, self.warmup);
+        let measured = match loss {
+            Loss::Dark => state.discard(end),
+            _ => state.start(class, size, now, end, self.warmup),
+        };
         self.accounts.packet_hops += 1;
         self.last_move = now;
         let out_vc = packet.out_vc;
@@ -461,7 +475,7 @@ impl<M: Model> Partition<'_, M> {
                     false => 0,
                 },
             };
-            if !terminal {
+            if !terminal && loss == Loss::None {
                 self.probe.arrive(Approach {
                     router: state.peer_router,
                     class: state.class,
@@ -490,6 +504,20 @@ impl<M: Model> Partition<'_, M> {
             let ps = way + if terminal { 0 } else { self.delay };
             self.passes(port, slot, ps, now);
         }
+        if loss != Loss::None {
+            let lost = LostOnLink {
+                router,
+                first_port,
+                port,
+                channel,
+                slot,
+                terminal,
+                end,
+                loss,
+            };
+            self.drop_on_link(lost, now);
+            return;
+        }
         if terminal {
             self.deliver(router, (port - first_port) as u32, slot, end + latency);
             return;
@@ -508,7 +536,8 @@ impl<M: Model> Partition<'_, M> {
             self.schedule(Event::new(arrival, peer, Kind::Arrive, peer_port, slot));
             &mut self.packets.hot[slot as usize]
         } else {
-            self.post_packet(peer_router, peer_port, arrival, slot)
+            let event = Event::new(arrival, 0, Kind::Arrive, peer_port, 0);
+            self.post_packet(peer_router, event, slot)
         };
         packet.lane = out_vc;
         packet.out_port = UNROUTED;

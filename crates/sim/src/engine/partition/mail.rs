@@ -14,7 +14,7 @@ use crate::engine::protocol::{Note, Notice, Protocol};
 pub(in crate::engine) struct Mail {
     /// Credits, and feedback of routing that learns.
     credits: Vec<Event>,
-    /// Without payload: the slot is found where the packet arrives.
+    /// Without the slots of their packets, which are found where these arrive.
     arrivals: Vec<Event>,
     /// Shape: arrivals.
     packets: Vec<Packet>,
@@ -138,20 +138,13 @@ impl<M: Model> Partition<'_, M> {
         router.wrapping_sub(self.base_router) < self.end_router - self.base_router
     }
 
-    /// Lets a packet arrive at a router of another partition. Returns the copy
-    /// of it that goes there, for what changes on the way: written only then,
+    /// Lets a packet come to a router of another partition with an event, whose router is left open.
+    /// Returns the copy of it that goes there, for what changes on the way: written only then,
     /// as copying what has just been written stalls the processor.
-    pub(super) fn post_packet(
-        &mut self,
-        router: u32,
-        port: u32,
-        time: u64,
-        slot: u32,
-    ) -> &mut Packet {
+    pub(super) fn post_packet(&mut self, router: u32, event: Event, slot: u32) -> &mut Packet {
         let (partition, router) = self.neighbours.place(router);
         let mail = &mut self.neighbours.mail[partition];
-        mail.arrivals
-            .push(Event::new(time, router, Kind::Arrive, port, 0));
+        mail.arrivals.push(event.at_router(router));
         if M::Protocol::ON {
             mail.notes.push(self.protocol.note(slot));
         }

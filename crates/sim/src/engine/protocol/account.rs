@@ -142,6 +142,17 @@ impl Pair {
         }
     }
 
+    /// So many bytes that were sent are no longer under way.
+    pub fn lost(&mut self, bytes: u32) {
+        let under_way = match &mut self.control {
+            Control::Window(sender) => &mut sender.under_way,
+            Control::Slingshot(sender) => &mut sender.under_way,
+            Control::Hpcc(sender) => &mut sender.under_way,
+            Control::Ecn(_) | Control::Infiniband(_) => return,
+        };
+        *under_way = under_way.saturating_sub(u64::from(bytes));
+    }
+
     pub fn heard(&mut self, keys: &CongestionControl, notice: Notice, line: u64, now: u64) {
         match (&mut self.control, keys) {
             (Control::Window(sender), _) => sender.acknowledged(notice.bytes),

@@ -155,6 +155,17 @@ impl Protocol for Paced {
         }
     }
 
+    fn lost(&mut self, interface: usize, to: u32, bytes: u32) {
+        let Self { keys, nodes, .. } = self;
+        let node = &mut nodes[interface];
+        if let Entry::Occupied(mut pair) = node.pairs.entry(u64::from(to)) {
+            pair.get_mut().lost(bytes);
+            if pair.get().is_as_new(keys, node.line) {
+                pair.remove();
+            }
+        }
+    }
+
     fn note(&self, slot: u32) -> Note {
         self.notes[slot as usize]
     }

@@ -322,6 +322,7 @@ pub fn scenario(slow: bool) -> impl Strategy<Value = Scenario> {
                     timeline_bin,
                     every_nth,
                     recorded,
+                    may_lose: true,
                     seed,
                 };
                 // A job with an end may starve beside open-loop traffic that goes on for ever.

@@ -32,6 +32,8 @@ enum Held {
     AtNode(usize),
     /// At the node behind a port, having never left it.
     WithinNode(usize),
+    /// Lost, where the node behind a port is to notice.
+    Lost(usize),
 }
 
 /// A router of the network, in whose record everything is checked.
@@ -365,6 +367,12 @@ impl AtRouter<'_, '_> {
                 )?;
                 return ensure(within || !open, "a message that nobody waits for");
             }
+            Held::Lost(port) => {
+                let node = node(port).ok_or("the node of a packet")?;
+                ensure(node.node == packet.source, "the node of a lost packet")?;
+                ensure(shared.outages.is_some(), "a lost packet")?;
+                return ensure(contents.is_some(), "the message of a lost packet");
+            }
             Held::OnItsWay(input) => {
                 self.upstream(input, packet)?;
                 return ensure(
@@ -561,6 +569,7 @@ impl AtRouter<'_, '_> {
             (Kind::Node, About::Packet(code, parcel)) => match NodeEvent::of(*code) {
                 Some(NodeEvent::Delivered) => self.parcel(Held::AtNode(port), parcel),
                 Some(NodeEvent::DeliveredLocally) => self.parcel(Held::WithinNode(port), parcel),
+                Some(NodeEvent::Lost) => self.parcel(Held::Lost(port), parcel),
                 _ => Err("what happened to a packet"),
             },
             (Kind::Node, About::Number(payload)) => {
