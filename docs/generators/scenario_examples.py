@@ -193,6 +193,11 @@ links = [
     { groups = [2, 3], count = 1, bandwidth = "25 %" },
 ]
 """,
+    "Outage": """\
+[failures]
+in_flight = "lost"
+outages = [ { routers = "12", at = "60 us", until = "90 us" }, { nodes = [7], at = "80 us" } ]
+""",
     "DrawnFailures": """\
 [failures]
 draw = [ { part = "links", link_class = "global", share = "5 %" }, { part = "routers", count = 1 } ]

@@ -63,6 +63,7 @@ HEADINGS = {
     "Failures": "Failures",
     "LinkFailure": "Failed links",
     "DrawnFailures": "Failures at random",
+    "Outage": "Outages",
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
@@ -145,6 +146,7 @@ def scenario_page(root: Path) -> str:
     page.definition("CongestionControl", "####", "`[network.nic.congestion_control]`")
     page.definition("Failures", "##", "`[failures]`; see [failures](failures.md)")
     page.definition("LinkFailure", "###", "`[failures] links = [ { routers = …, … }, … ]`")
+    page.definition("Outage", "###", "`[failures] outages = [ { routers = …, at = … }, … ]`")
     page.definition("DrawnFailures", "###", "`[failures] draw = [ { part = …, … }, … ]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")

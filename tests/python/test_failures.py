@@ -499,3 +499,74 @@ def test_a_network_with_lost_nodes_is_not_written(tmp_path: Path) -> None:
     cut = scenario(DRAGONFLY, {"links": [{"groups": [2, 3]}]}, nodes=2, motif=load)
     export_network(cut, "edge-list", out)
     assert out.is_file()
+
+
+#: Two switches of one node each; a message of one packet from node 0 to node 1, again and again.
+LOSING = {
+    "family": "hyperx",
+    "size": [2],
+    "parallel": [1],
+    "p": 1,
+    "routing": {"algorithm": "up-down"},
+}
+
+
+def losing(failures: dict[str, Any], **motif: Any) -> odonata.Result:
+    load = {"kind": "broadcast", "message": "256 B", "iterations": 1, **motif}
+    data = {
+        "network": LOSING,
+        "job": [{"name": "job", "nodes": 2, "motif": load}],
+        "failures": {"in_flight": "lost", **failures},
+        "simulation": {"packet": "256 B"},
+    }
+    return odonata.run(Scenario.from_dict(data))
+
+
+def test_a_packet_that_is_lost_arrives_as_much_later() -> None:
+    """The link is dark as the packet begins on it, and works when it comes again 5 us after that."""
+    late = {"links": [{"routers": [0, 1], "at": "900 us", "until": "901 us"}]}
+    dark = {"links": [{"routers": [0, 1], "at": "1 ps", "until": "4 us"}], "resend_after": "5 us"}
+    undisturbed, found = losing(late), losing(dark)
+    (row,) = found.table("losses").to_pylist()
+    assert row == {"job": 0, "packets_lost": 1, "bytes_lost": 0, "aborted_ps": None}
+    (end,) = undisturbed.jobs["end_ps"].to_pylist()
+    (later,) = found.jobs["end_ps"].to_pylist()
+    assert later - end == 5_000_000
+
+
+def test_a_job_whose_packets_find_no_way_is_aborted() -> None:
+    """Three times 5 us after the first loss it is given up; its bytes are lost with it."""
+    cut = {"nodes": [1], "at": "1 ps"}
+    found = losing({"outages": [cut], "resend_after": "5 us", "retries": 2})
+    (row,) = found.table("losses").to_pylist()
+    assert row["packets_lost"] == 3
+    assert row["bytes_lost"] == 256
+    assert 15_000_000 <= row["aborted_ps"] <= 16_000_000
+    assert found.meta["lost_bytes"] == 256
+
+
+@pytest.mark.parametrize(
+    ("failures", "key", "said"),
+    [
+        ({"links": [{"routers": [0, 1], "error_rate": "1 %"}]}, "in_flight", "nothing goes out"),
+        ({"outages": [{"routers": "9", "at": "1 us"}]}, "outages", "there is no router 9"),
+        ({"outages": [{"nodes": "0"}]}, "at", "the time of the failure"),
+        ({"outages": [{"at": "1 us"}]}, "outages", "`routers` or `nodes`"),
+        (
+            {"outages": [{"nodes": [0], "at": "1 us"}, {"nodes": [0], "at": "2 us"}]},
+            "outages",
+            "already",
+        ),
+        (
+            {"outages": [{"nodes": [0], "at": "1 us"}], "resend_after": "1 ps"},
+            "resend_after",
+            "longest latency",
+        ),
+        ({"in_flight": "drained", "retries": 2}, "retries", "in_flight"),
+    ],
+)
+def test_what_cannot_lose_packets_is_refused(failures: dict[str, Any], key: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as error:
+        losing(failures)
+    assert key in str(error.value)
+    assert said in str(error.value)
