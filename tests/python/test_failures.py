@@ -375,7 +375,7 @@ def test_what_does_not_work_is_drawn(
 @pytest.mark.parametrize(
     ("failures", "words"),
     [
-        ({}, "nothing fails: give `links`, `routers`, `nodes` or `draw`"),
+        ({}, "nothing fails: give `links`, `routers`, `nodes`, `outages` or `draw`"),
         ({"links": [{"groups": [2, 99]}]}, "there is no group 99: the network's groups are 0 to 8"),
         ({"links": [{"routers": [0, 35]}]}, "there is no link between routers 0 and 35"),
         ({"links": [{"routers": [0]}]}, "at least 2"),
@@ -523,9 +523,12 @@ def losing(failures: dict[str, Any], **motif: Any) -> odonata.Result:
 
 
 def test_a_packet_that_is_lost_arrives_as_much_later() -> None:
-    """The link is dark as the packet begins on it, and works when it comes again 5 us after that."""
+    """Its node's link goes dark with the packet on it, and works as it is sent again 5 us later."""
     late = {"links": [{"routers": [0, 1], "at": "900 us", "until": "901 us"}]}
-    dark = {"links": [{"routers": [0, 1], "at": "1 ps", "until": "4 us"}], "resend_after": "5 us"}
+    dark = {
+        "outages": [{"nodes": [0], "at": "1 ps", "until": "4 us"}],
+        "resend_after": "5 us",
+    }
     undisturbed, found = losing(late), losing(dark)
     (row,) = found.table("losses").to_pylist()
     assert row == {"job": 0, "packets_lost": 1, "bytes_lost": 0, "aborted_ps": None}
