@@ -171,7 +171,7 @@ def test_what_messages_within_a_node_take_follows_by_hand(engine):
 
 
 def test_messages_of_nccl_cost_by_way():
-    """Those of LL what LL says, those of all-to-alls what exchanges say, all others the rest; what
+    """Costs of LL are what LL says, those of all-to-alls what exchanges say, others the rest; what
     a calibration writes down is what a scenario's hosts then have."""
     found = GPUS.host_model([one.start for one in GPUS.free])
     assert found.ll is not None and found.exchange is not None

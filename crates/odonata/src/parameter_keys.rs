@@ -74,6 +74,7 @@ mod tests {
                 "mpi.within_node" => "WithinNode",
                 "record" => "Record",
                 "record.arrivals" => "Arrivals",
+                "failures" => "Failures",
                 // Whole tables, and jobs, which are not declared so.
                 "" | "network" | "job" => continue,
                 other => panic!("{other}"),

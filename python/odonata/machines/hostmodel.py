@@ -89,7 +89,7 @@ class Within:
 
 @dataclass(frozen=True)
 class Costs:
-    """Of messages between nodes that NCCL sends in a way of its own, as in :class:`HostModel`."""
+    """Costs of messages that NCCL sends between nodes in its own way, as in :class:`HostModel`."""
 
     send_ns: float
     receive_ns: float

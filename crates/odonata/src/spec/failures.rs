@@ -12,7 +12,7 @@ use super::table::{is_default, table};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum InFlight {
-    /// Those on their way still take the link.
+    /// Packets on their way still take the link.
     ///
     /// As when a link is taken down for maintenance; later ones do not.
     #[default]

@@ -96,7 +96,7 @@ impl Space {
 
 struct Message {
     from: usize,
-    /// Of its sender.
+    /// The lane of its sender.
     lane: usize,
     to: usize,
     tag: u32,

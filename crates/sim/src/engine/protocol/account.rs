@@ -142,7 +142,7 @@ impl Pair {
         }
     }
 
-    /// So many bytes that were sent are no longer under way.
+    /// Bytes that were sent are no longer under way, as they are lost.
     pub fn lost(&mut self, bytes: u32) {
         let under_way = match &mut self.control {
             Control::Window(sender) => &mut sender.under_way,
