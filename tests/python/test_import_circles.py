@@ -25,6 +25,7 @@ GENERIC = {
         "engine/model",
         "engine/partition",
         "engine/partition/forward",
+        "engine/partition/losses",
         "engine/partition/view",
         "engine/ranks",
         "engine/routed",

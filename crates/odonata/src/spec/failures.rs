@@ -173,7 +173,7 @@ table! {
         /// one as well. Default: the scenario's `seed`.
         seed: Option<u64> = None,
     }
-    refuse "outages" when [("in_flight", Test::IsNot("lost")), ("outages", Test::Set)] =>
+    refuse "outages" when [("in_flight", Test::IsNot("lost")), ("outages", Test::Longer(0))] =>
         "only with in_flight = \"lost\": what is in a router that fails cannot be drained";
     refuse "resend_after" when [("in_flight", Test::IsNot("lost")), ("resend_after", Test::Given)] =>
         "only with in_flight = \"lost\"";
