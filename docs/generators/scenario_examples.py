@@ -202,6 +202,21 @@ outages = [ { routers = "12", at = "60 us", until = "90 us" }, { nodes = [7], at
 [failures]
 draw = [ { part = "links", link_class = "global", share = "5 %" }, { part = "routers", count = 1 } ]
 """,
+    "Node": """\
+[node]
+ranks = 8
+interfaces = 8
+interface = "pxn"
+wiring = "rail-optimised"
+network = { kind = "switch", bandwidth = "450 GB/s", latency = "200 ns" }
+""",
+    "NodeNetwork": """\
+[node]
+ranks = 4
+interfaces = 2
+planes = 2
+network = { kind = "mesh", bandwidth = "100 GB/s", latency = "200 ns" }
+""",
     "Record": """\
 [record]
 messages = "all"

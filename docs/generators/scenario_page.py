@@ -64,6 +64,8 @@ HEADINGS = {
     "LinkFailure": "Failed links",
     "DrawnFailures": "Failures at random",
     "Outage": "Outages",
+    "Node": "Nodes",
+    "NodeNetwork": "Networks within a node",
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
@@ -148,6 +150,10 @@ def scenario_page(root: Path) -> str:
     page.definition("LinkFailure", "###", "`[failures] links = [ { routers = …, … }, … ]`")
     page.definition("Outage", "###", "`[failures] outages = [ { routers = …, at = … }, … ]`")
     page.definition("DrawnFailures", "###", "`[failures] draw = [ { part = …, … }, … ]`")
+    page.definition(
+        "Node", "##", "`[node]`; see [nodes with an inside](topologies.md#nodes-with-an-inside)"
+    )
+    page.definition("NodeNetwork", "###", "`[node.network]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")

@@ -41,6 +41,9 @@ EXAMPLES: Mapping[str, Example] = {
         "an incast that interfaces hold back", ("congestion-control.toml",)
     ),
     "failures": Example("links and a router are out of service", ("failures.toml",)),
+    "rail-optimised": Example(
+        "nodes of eight GPUs and eight interfaces, on rails", ("rail-optimised.toml",)
+    ),
     "incast": Example("many nodes send to one", ("incast.toml",)),
     "fat-tree": Example("a tapered fat tree", ("fat-tree.toml",)),
     "dragonfly-plus": Example("groups of leaf and spine switches", ("dragonfly-plus.toml",)),

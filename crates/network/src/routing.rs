@@ -18,6 +18,7 @@ mod error;
 mod forwarding;
 mod fpar;
 pub mod grouped;
+mod interfaced;
 mod keys;
 mod lanes;
 mod layered;
@@ -63,6 +64,7 @@ pub use forwarding::{
     read_tables, write_channels, write_tables,
 };
 pub use fpar::{Fpar, FparRules};
+pub use interfaced::Interfaced;
 pub use keys::{AlgorithmKeys, Usual};
 pub use lanes::Lanes;
 pub use layered::Layered;
@@ -334,6 +336,8 @@ any_routing! {
     Tago(Tago),
     /// One for each part of a run in which other links work.
     Layered(Layered),
+    /// From interface to interface of nodes with an inside.
+    Interfaced(Interfaced),
 }
 
 impl AnyRouting {
@@ -342,6 +346,10 @@ impl AnyRouting {
     /// # Errors
     /// If the algorithm does not fit the network, naming what to do.
     pub fn new(topology: &Topology, spec: &RoutingSpec) -> Result<Self, RoutingError> {
+        if let Some(inside) = &topology.inside {
+            let of_plane = Self::new(&inside.plane, spec)?;
+            return of_plane.between_interfaces(topology, spec.virtual_channels);
+        }
         let RoutingSpec {
             algorithm,
             links,

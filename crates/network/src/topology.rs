@@ -29,6 +29,7 @@ pub mod jellyfish;
 pub mod lattice;
 pub mod leaf_spine;
 mod named_graph;
+pub mod node_inside;
 pub mod optical;
 pub mod reconfigurable;
 mod router_graph;
@@ -65,12 +66,17 @@ pub use jellyfish::{JellyfishError, JellyfishSpec};
 pub use lattice::{Dimension, Lattice, NotLattice, Row};
 pub use leaf_spine::{LeafSpine, NotLeafSpine};
 pub use named_graph::{NamedGraph, NamedVertex};
+pub use node_inside::{
+    InsideNetwork, InterfaceChoice, InterfaceWiring, NodeInside, NodeInsideError, NodeInsideSpec,
+};
 pub use optical::{Circuit, CircuitError, Circuits, OpticalSwitches, SwitchPort};
 pub use reconfigurable::{ReconfigurableError, ReconfigurableSpec};
 pub use slim_fly::{SlimFlyError, SlimFlySpec};
 pub use torus::{LatticeError, TorusSpec};
 pub use validation::{MAX_PORTS_PER_ROUTER, TopologyError, Wiring};
 pub use wiring_file::{AttachedNodes, ClassOfFile, WiringDefaults, WiringFileError};
+
+use std::sync::Arc;
 
 use odonata_declare::Named;
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RouterId};
@@ -178,6 +184,8 @@ pub struct Topology {
     /// not always what the port sends to. Shape: ports; empty where every link leads both ways.
     /// See [`Topology::sender`].
     pub senders: Vec<Peer>,
+    /// The inside of nodes, if they have one: the nodes of the topology are then their ranks.
+    pub inside: Option<Arc<NodeInside>>,
 }
 
 impl Topology {
@@ -213,6 +221,11 @@ impl Topology {
     /// Router to which `node` is attached.
     pub fn router_of_node(&self, node: NodeId) -> RouterId {
         self.router_of_port(self.port_of_node[node.index()])
+    }
+
+    /// What the routing algorithm of a scenario is for: one plane, where nodes have an inside.
+    pub fn plane(&self) -> &Self {
+        self.inside.as_ref().map_or(self, |inside| &inside.plane)
     }
 
     /// Group in which `node` lies.

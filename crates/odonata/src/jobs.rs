@@ -89,10 +89,8 @@ pub(crate) fn plan_each(
     additions: &dyn Additions,
     known: Option<&KnownRoutes>,
 ) -> Result<(Vec<Result<PlannedJob, SpecError>>, MachineState), Vec<SpecError>> {
-    let router_of_node: Vec<RouterId> = (0..topology.nodes())
-        .map(|node| topology.router_of_node(NodeId::from_index(node)))
-        .collect();
-    let machine = Machine::new(router_of_node, topology.group_of_router.clone())
+    let (router_of_node, group_of_router) = routers_and_groups(topology);
+    let machine = Machine::new(router_of_node, group_of_router)
         .map_err(|error| vec![SpecError::new("network", error.to_string())])?;
     let mut placing = Placing {
         state: MachineState::without(Arc::new(machine), topology.lost_nodes().collect()),
@@ -124,6 +122,31 @@ pub(crate) fn plan_each(
         .map(|(position, job)| plan_job(scenario, topology, additions, &mut placing, position, job))
         .collect();
     Ok((planned, placing.state))
+}
+
+/// The router of each node that jobs get, and the group of each router: of nodes with an inside, the
+/// router of the first interface on the first plane.
+fn routers_and_groups(topology: &Topology) -> (Vec<RouterId>, Vec<GroupId>) {
+    let router_of_node = match &topology.inside {
+        None => (0..topology.nodes())
+            .map(|node| topology.router_of_node(NodeId::from_index(node)))
+            .collect(),
+        Some(inside) => (0..inside.nodes())
+            .map(|node| inside.leaf_of(NodeId(node)))
+            .collect(),
+    };
+    (router_of_node, topology.plane().group_of_router.clone())
+}
+
+/// The group that a rank's node is in, as placements see it.
+fn group_of(topology: &Topology, node: NodeId) -> GroupId {
+    match &topology.inside {
+        None => topology.group_of_node(node),
+        Some(inside) => {
+            let leaf = inside.leaf_of(inside.node_of(node));
+            inside.plane.group_of_router[leaf.index()]
+        }
+    }
 }
 
 fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
@@ -191,6 +214,12 @@ fn plan_job(
     if per_node == 0 {
         return Err(SpecError::value(path("ranks_per_node"), 0, "at least 1"));
     }
+    if let Some(inside) = &topology.inside
+        && per_node > inside.ranks
+    {
+        let allowed = format!("at most {}, the ranks of a node, node.ranks", inside.ranks);
+        return Err(SpecError::value(path("ranks_per_node"), per_node, allowed));
+    }
     let listed = match &job.placement {
         Placement::Explicit { nodes } => Some(nodes.len() as u32),
         _ => None,
@@ -250,13 +279,33 @@ fn plan_job(
         _ => state.claim(&allocated),
     };
     claimed.map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
-    let spans = spans(job, &allocated, topology);
+    // Ranks of nodes with an inside have nodes of the topology for themselves.
+    let (allocated, places, ranks_per_place) = match &topology.inside {
+        None => (allocated.clone(), allocated, per_node),
+        Some(inside) => {
+            let first_ranks = |&node| inside.ranks_of(node).take(per_node as usize);
+            let places = allocated.iter().flat_map(first_ranks).collect();
+            let all = allocated.iter().flat_map(|&node| inside.ranks_of(node));
+            (all.collect(), places, 1)
+        }
+    };
+    let spans = match &topology.inside {
+        None => spans(job, &allocated, topology),
+        Some(_) => Vec::new(),
+    };
     placing.spanned.extend(&spans);
     let build = |node_of_rank: &[NodeId], recording| {
         let group_of_rank: Vec<GroupId> = node_of_rank
             .iter()
-            .map(|&node| topology.group_of_node(node))
+            .map(|&node| group_of(topology, node))
             .collect();
+        let whole_nodes: Vec<NodeId> = match &topology.inside {
+            None => node_of_rank.to_vec(),
+            Some(inside) => node_of_rank
+                .iter()
+                .map(|&rank| inside.node_of(rank))
+                .collect(),
+        };
         let context = JobContext {
             seed: scenario.seed,
             position,
@@ -268,7 +317,7 @@ fn plan_job(
             algorithms: collectives::algorithms(
                 &scenario.mpi.collectives,
                 &group_of_rank,
-                node_of_rank,
+                &whole_nodes,
             )?,
             additions,
         };
@@ -276,7 +325,7 @@ fn plan_job(
     };
     let listed = |policy: &MappingPolicy, key: &str| {
         let stream = &mut stream(Purpose::Mapping);
-        map_ranks(ranks, &allocated, per_node, policy, stream).map_err(|error| match error {
+        map_ranks(ranks, &places, ranks_per_place, policy, stream).map_err(|error| match error {
             MappingError::Nothing { .. } | MappingError::TooFewNodes { .. } => {
                 SpecError::new(path("ranks"), error.to_string())
             }
@@ -285,7 +334,7 @@ fn plan_job(
     };
     let mapping = match fitted(&job.mapping) {
         None => {
-            let (policy, key) = mapping_policy(&job.mapping, &allocated, &path)?;
+            let (policy, key) = mapping_policy(&job.mapping, &places, &path)?;
             listed(&policy, &key)?
         }
         Some(how) => {
@@ -297,8 +346,12 @@ fn plan_job(
             let stream = &mut stream(Purpose::Mapping);
             {
                 let known = placing.known;
+                let job = &Job {
+                    ranks_per_node: ranks_per_place,
+                    ..job.clone()
+                };
                 mapping::fit(
-                    how, job, ranks, &allocated, topology, load, known, &path, stream,
+                    how, job, ranks, &places, topology, load, known, &path, stream,
                 )?
             }
         }

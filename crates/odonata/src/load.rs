@@ -20,7 +20,9 @@ use odonata_load::{
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId};
+use odonata_units::{
+    Bandwidth, BandwidthError, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId,
+};
 
 use crate::additions::Additions;
 use crate::collectives;
@@ -568,6 +570,16 @@ fn tgll_bandwidth(context: &JobContext<'_>) -> Result<Bandwidth, SpecError> {
 /// Bandwidth of the terminal links of a job's nodes, which `load` is a fraction of.
 fn terminal_bandwidth(context: &JobContext<'_>) -> Result<Bandwidth, SpecError> {
     let topology = context.topology;
+    if let Some(inside) = &topology.inside {
+        let rate = inside.interface_bandwidth(inside.node_of(context.node_of_rank[0]));
+        let named = |error: BandwidthError| {
+            SpecError::new(
+                context.path("traffic.load"),
+                format!("the interfaces of a node together: {error}"),
+            )
+        };
+        return Bandwidth::new(rate).map_err(named);
+    }
     let of = |node: NodeId| {
         topology
             .link_class(topology.port_of_node[node.index()])

@@ -14,6 +14,7 @@ use crate::topology::moments;
 /// What holds for flows and for the bundles of a schedule's jobs, which have no queues that come and
 /// go: no thresholds.
 pub(crate) fn usual_of_flows<'a>(network: &Network, topology: &'a Topology) -> Usual<'a> {
+    let topology = topology.plane();
     let by_groups = if topology.groups > 1 {
         Paths::Groups
     } else {
@@ -30,6 +31,7 @@ pub(crate) fn usual_of_flows<'a>(network: &Network, topology: &'a Topology) -> U
 fn usual_of_packets<'a>(scenario: &Scenario, topology: &'a Topology) -> Usual<'a> {
     let network = &scenario.network;
     let packet_bytes = scenario.simulation.packet_bytes;
+    let topology = topology.plane();
     Usual {
         buffers: Some(buffers(scenario, topology)),
         packet_bytes,
@@ -101,7 +103,13 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
             let layered = Layered::new(parts.collect::<Result<_, _>>()?);
             AnyRouting::Layered(layered.map_err(|error| routing_error(&error))?)
         }
-        Keys::ForwardingTables(keys) => crate::forwarding::build(scenario, keys, topology)?,
+        Keys::ForwardingTables(keys) => {
+            let of_plane = crate::forwarding::build(scenario, keys, topology.plane())?;
+            let merged = routing.virtual_channels;
+            of_plane
+                .between_interfaces(topology, merged)
+                .map_err(unfit)?
+        }
         _ => AnyRouting::new(topology, &spec).map_err(unfit)?,
     };
     let algorithm = routing.algorithm();

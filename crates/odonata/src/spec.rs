@@ -16,6 +16,7 @@ mod machine;
 mod motif;
 mod mpi;
 pub(crate) mod network;
+mod node;
 pub(crate) mod optical;
 mod pattern;
 pub(crate) mod quantity;
@@ -60,6 +61,7 @@ pub use network::{
     AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime, Keys,
     MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via, Weights,
 };
+pub use node::{InsideNetwork, InterfaceChoice, InterfaceWiring, Node, NodeNetwork};
 pub use optical::{OpticalLayer, UplinkCircuits, UplinkSteering};
 pub use pattern::{
     Between, BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered,

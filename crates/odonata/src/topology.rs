@@ -5,6 +5,7 @@ pub(crate) mod classes;
 mod failures;
 pub(crate) mod families;
 mod job_matrix;
+mod node;
 pub(crate) mod switches;
 pub(crate) mod uplinks;
 
@@ -51,6 +52,15 @@ pub(crate) fn losses(scenario: &Scenario) -> Result<Option<Losses>, SpecError> {
 
 /// The network before anything fails.
 fn whole(scenario: &Scenario) -> Result<Topology, SpecError> {
+    let plane = plane(scenario)?;
+    match &scenario.network.node {
+        None => Ok(plane),
+        Some(node) => node::furnished(plane, node, scenario, &classes_of(scenario)),
+    }
+}
+
+/// The network as its family has it, whose nodes have no inside.
+fn plane(scenario: &Scenario) -> Result<Topology, SpecError> {
     match &scenario.network.topology {
         Family::ReconfigurableDragonfly(dragonfly) if dragonfly.circuits == CircuitSource::Jobs => {
             circuits::joined_by_jobs(dragonfly, scenario)

@@ -47,7 +47,7 @@ from odonata.units import Share, describe
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from odonata.declared import Failures, Mpi, Record
+    from odonata.declared import Failures, Mpi, Node, Record
     from odonata.load import Job
     from odonata.machines.machine import Machine
     from odonata.network import Network
@@ -98,6 +98,7 @@ class Scenario(Table):
     record: Record
     machine: Machine | None
     failures: Failures | None
+    node: Node | None
     job: list[Job]
     schedule: ScheduleTable | None
 
@@ -134,6 +135,11 @@ class Scenario(Table):
             "failures",
             "What of the network does not work, for the whole run or a part of it.",
             {"table": "Failures"},
+        ),
+        _key(
+            "node",
+            "What is inside every node: several ranks (GPUs), and several interfaces.",
+            {"table": "Node"},
         ),
         _key(
             "job",

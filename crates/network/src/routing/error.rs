@@ -108,6 +108,12 @@ pub enum RoutingError {
          for the whole run"
     )]
     NotLayered,
+    /// An algorithm that cannot be that of planes between nodes with an inside.
+    #[error(
+        "nodes with an inside cannot be joined under `ugal-g`, `q-adaptive` and `minimal-adaptive`, \
+         which look beyond the router where they decide: take another algorithm, or remove [node]"
+    )]
+    NotInterfaced,
     /// Too many parts of a run in which other links work.
     #[error(
         "the {parts} parts of the run between failures and repairs need {needed} virtual channels \

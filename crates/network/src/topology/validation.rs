@@ -311,6 +311,7 @@ impl Topology {
             position_in_group: wiring.position_in_group,
             may_be_disconnected: wiring.may_be_disconnected,
             senders,
+            inside: None,
         };
         topology.validate()?;
         Ok(topology)

@@ -31,6 +31,11 @@ pub(super) fn resolve(
         return Ok(None);
     }
     let key = path("placement.rank_map");
+    if topology.inside.is_some() {
+        let message = "maps of TraceR do not know nodes with an inside, [node]: use a `mapping`, or remove \
+                       [node]";
+        return Err(SpecError::new(key, message));
+    }
     let refuse = |reason: String| SpecError::new(&key, format!("{}: {reason}", file.display()));
     let servers = match of {
         Some(of) => global_map(file, *of),

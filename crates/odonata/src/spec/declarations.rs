@@ -7,8 +7,9 @@ use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
-    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, OpticalLayer, Outage, Record,
-    Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass, WithinNode,
+    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node, NodeNetwork, OpticalLayer,
+    Outage, Record, Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass,
+    WithinNode,
 };
 use crate::registry::registry;
 
@@ -34,6 +35,8 @@ pub fn tables() -> Vec<TableDeclaration> {
         DrawnFailures::declaration(),
         Outage::declaration(),
         Failures::declaration(),
+        NodeNetwork::declaration(),
+        Node::declaration(),
         HostRange::declaration(),
         SizedRate::declaration(),
         SizedSpread::declaration(),

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::failures::Failures;
 use super::link::Link;
+use super::node::Node;
 use super::router::{Nic, Router};
 pub use super::routing::Routing;
 use super::table::is_default;
@@ -38,6 +39,9 @@ pub struct Network {
     /// What does not work; users have it beside the network.
     #[serde(default, skip_serializing_if = "is_default")]
     pub failures: Failures,
+    /// What is inside every node; users have it beside the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<Node>,
 }
 
 impl Network {
@@ -51,6 +55,7 @@ impl Network {
             router: Router::default(),
             nic: Nic::default(),
             failures: Failures::default(),
+            node: None,
         }
     }
 }

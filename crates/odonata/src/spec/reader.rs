@@ -346,7 +346,7 @@ impl<'a> Reader<'a> {
         form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
-        known.extend(["job", "machine", "failures"]);
+        known.extend(["job", "machine", "failures", "node"]);
         known.extend(OTHERS);
         self.unknown("", given, &known);
         match given.get("title") {
@@ -372,10 +372,12 @@ impl<'a> Reader<'a> {
             self.declared_table("machine", "Machine", given.get("machine"), &[]);
         }
         let failures = self.failures(given, &form["seed"]);
+        let node = self.node(given);
         match given.get("network") {
             Some(Value::Object(network)) => {
                 let mut network = self.network(network);
                 network.extend(failures.map(|failures| ("failures".to_owned(), failures)));
+                network.extend(node.map(|node| ("node".to_owned(), node)));
                 form.insert("network".into(), Value::Object(network));
             }
             Some(other) => self.refuse("network", describe(other), "a table"),
@@ -402,6 +404,25 @@ impl<'a> Reader<'a> {
             failures.insert("seed".into(), seed.clone());
         }
         Some(Value::Object(failures))
+    }
+
+    /// What is inside every node of the network.
+    fn node(&mut self, given: &Object) -> Option<Value> {
+        let table = given.get("node")?;
+        if !given.contains_key("network") {
+            let allowed = "only with [network], which joins the nodes";
+            self.refuse("node", describe(table), allowed);
+        }
+        if given.contains_key("schedule") {
+            let allowed = "only without [schedule], whose nodes have no inside";
+            self.refuse("node", describe(table), allowed);
+        }
+        Some(Value::Object(self.declared_table(
+            "node",
+            "Node",
+            Some(table),
+            &[],
+        )))
     }
 
     /// Refuses what only jobs of a queue have.

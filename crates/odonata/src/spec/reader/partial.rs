@@ -31,6 +31,11 @@ pub(super) fn built(mut form: Object, read: &[SpecError]) -> Vec<SpecError> {
     {
         network.remove("failures");
     }
+    if is_wrong("node")
+        && let Some(Value::Object(network)) = form.get_mut("network")
+    {
+        network.remove("node");
+    }
     let Some(Value::Array(jobs)) = form.get_mut("jobs") else {
         return Vec::new();
     };

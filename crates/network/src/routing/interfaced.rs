@@ -1,0 +1,448 @@
+//! Routes of a network whose nodes have an inside: which interface a packet takes, and its way to it
+//! and from it.
+
+use std::sync::Arc;
+
+use odonata_units::{NodeId, PortId, RouterId};
+
+use super::{AnyRouting, Hop, NONE, PacketRoute, RouterView, Routing, RoutingError, RoutingTask};
+use crate::Topology;
+use crate::topology::node_inside::{InterfaceChoice, NodeInside, Place};
+
+/// Bits of [`PacketRoute::intermediate`] that the algorithm of the planes has for its own.
+const OWN_BITS: u32 = 26;
+const OWN: u32 = (1 << OWN_BITS) - 1;
+/// Set from the first router of a plane on.
+const IN_PLANE: u32 = 1 << OWN_BITS;
+/// Position of the number of the interface that the packet leaves its node by.
+const INTERFACE: u32 = OWN_BITS + 1;
+
+/// An algorithm of one plane, with the ways to interfaces and from them. The node in which a packet
+/// begins chooses its interface, [`InterfaceChoice`]; packets between ranks of one node stay inside.
+///
+/// A packet goes inside the node in which it begins on virtual channel 0, and inside the one where it
+/// ends on channel 1; nodes between are never passed through. Along every route come first channels 0
+/// inside nodes, then those of the plane, then channels 1 inside, so that no circle closes that the
+/// plane's algorithm has not.
+#[derive(Clone, Debug)]
+pub struct Interfaced {
+    inside: Arc<NodeInside>,
+    routing: Box<AnyRouting>,
+    /// Router and port, relative to its first, of each node of a plane.
+    place_of_port: Vec<(RouterId, u16)>,
+    channels: u8,
+    /// Channel inside the node where a packet ends.
+    arriving: u8,
+    reads_occupancy: bool,
+    reads_channels: bool,
+}
+
+/// What decides whether an algorithm can be that of the planes, and what it reads.
+struct Needs;
+
+impl RoutingTask for Needs {
+    type Output = Option<(u8, bool, bool)>;
+
+    fn run<R: Routing>(self, routing: &R) -> Self::Output {
+        let alone = R::NEEDS_SNAPSHOT || R::LEARNS || R::RESERVES;
+        (!alone).then(|| {
+            (
+                routing.virtual_channels(),
+                routing.reads_occupancy(),
+                routing.reads_channels(),
+            )
+        })
+    }
+}
+
+impl Interfaced {
+    /// The routes on `topology`, whose planes have the routes of `routing`; with `virtual_channels`,
+    /// channel `i` inside nodes is merged into `min(i, virtual_channels - 1)`.
+    ///
+    /// # Errors
+    /// If the algorithm looks beyond the router where it decides.
+    pub fn new(
+        inside: Arc<NodeInside>,
+        routing: AnyRouting,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let needs = routing.dispatch(Needs).ok_or(RoutingError::NotInterfaced)?;
+        let (own, reads_occupancy, reads_channels) = needs;
+        let plane = &inside.plane;
+        if plane.routers() as u64 >= u64::from(OWN) {
+            return Err(RoutingError::TooLarge {
+                what: "routers of a plane",
+                found: plane.routers() as u64,
+                limit: u64::from(OWN) - 1,
+                algorithm: "any",
+                advice: "give nodes no inside",
+            });
+        }
+        let place = |&port: &PortId| {
+            let router = plane.router_of_port(port);
+            let first = plane.first_port[router.index()];
+            (router, (port.0 - first) as u16)
+        };
+        let most = virtual_channels.unwrap_or(2).clamp(1, 2);
+        let has_two = inside.network.is_some();
+        let arriving = if has_two { most - 1 } else { 0 };
+        Ok(Self {
+            place_of_port: plane.port_of_node.iter().map(place).collect(),
+            channels: own.max(arriving + 1),
+            arriving,
+            reads_occupancy,
+            reads_channels,
+            routing: Box::new(routing),
+            inside,
+        })
+    }
+
+    /// The interface by which a packet leaves its node.
+    #[inline]
+    fn departure(&self, route: &PacketRoute) -> u32 {
+        (route.intermediate >> INTERFACE).min(self.inside.interfaces - 1)
+    }
+
+    /// Node and rank of the router that a packet is for.
+    #[inline]
+    fn destination(&self, route: &PacketRoute) -> (u32, u32) {
+        match self.inside.place(RouterId(route.destination_router)) {
+            Place::Rank { node, rank } => (node, rank),
+            // Packets are for routers with nodes.
+            Place::Switch { node } => (node, 0),
+            Place::Plane { .. } => (NONE, 0),
+        }
+    }
+
+    /// The interface by which a packet arrives that has left by interface `sent`.
+    #[inline]
+    fn arrival(&self, sent: u32, rank: u32) -> u32 {
+        match self.inside.choice {
+            InterfaceChoice::Nearest => {
+                let (first, count) = self.inside.nearest(rank);
+                first + sent % count
+            }
+            _ => sent,
+        }
+    }
+
+    /// The interfaces by which a packet may leave: the first, and how many.
+    #[inline]
+    fn departures(&self, rank: u32, to: u32) -> (u32, u32) {
+        match self.inside.choice {
+            InterfaceChoice::Rail | InterfaceChoice::Nearest => self.inside.nearest(rank),
+            InterfaceChoice::Pxn => self.inside.nearest(to),
+            InterfaceChoice::Striped => (0, self.inside.interfaces),
+        }
+    }
+
+    /// The hop inside a node at the router of rank `rank`, or the switch with `None`, towards rank
+    /// `to`.
+    #[inline]
+    fn hop_inside(&self, rank: Option<u32>, to: u32, vc: u8) -> Hop {
+        let port = match rank {
+            Some(rank) => self.inside.port_inside(rank, to),
+            None => to as u16,
+        };
+        Hop { port, vc }
+    }
+
+    /// The hop at a router of a node, with the interface that the packet has chosen in `route`.
+    #[inline]
+    fn hop_in_node(&self, node: u32, rank: Option<u32>, route: &PacketRoute) -> Hop {
+        let (to_node, to) = self.destination(route);
+        if node == to_node {
+            return match rank {
+                Some(rank) if rank == to => Hop {
+                    port: route.destination_port,
+                    vc: 0,
+                },
+                rank => self.hop_inside(rank, to, self.arriving),
+            };
+        }
+        let interface = self.departure(route);
+        let at = self.inside.rank_at(interface);
+        match rank {
+            Some(rank) if rank == at => Hop {
+                port: self.inside.port_to_interface(interface),
+                vc: 0,
+            },
+            rank => self.hop_inside(rank, at, 0),
+        }
+    }
+
+    /// A packet as the algorithm of the plane sees it.
+    #[inline]
+    fn inward(&self, route: &PacketRoute) -> PacketRoute {
+        let (node, rank) = self.destination(route);
+        let interface = self.arrival(self.departure(route), rank);
+        let port = self.inside.port_of(node, interface);
+        let (router, port) = self.place_of_port[port.index()];
+        let own = route.intermediate & OWN;
+        PacketRoute {
+            destination_router: router.0,
+            destination_port: port,
+            intermediate: if own == OWN { NONE } else { own },
+            ..*route
+        }
+    }
+
+    /// What a packet carries on from a router of a plane, where `inner` is what the algorithm sees.
+    #[inline]
+    fn outward(&self, before: &PacketRoute, inner: &PacketRoute) -> PacketRoute {
+        let interface = self.departure(before);
+        PacketRoute {
+            destination_router: before.destination_router,
+            destination_port: before.destination_port,
+            intermediate: interface << INTERFACE | IN_PLANE | inner.intermediate & OWN,
+            ..*inner
+        }
+    }
+}
+
+/// What a router of a plane sees. Not generic, so that all algorithms are compiled for it once.
+struct PlaneView<'a> {
+    view: &'a mut dyn RouterView,
+    /// The node of the plane that the packet comes from.
+    source: NodeId,
+}
+
+impl RouterView for PlaneView<'_> {
+    fn occupancy_bytes(&mut self, port: u16) -> u64 {
+        self.view.occupancy_bytes(port)
+    }
+
+    fn channel_occupancy_bytes(&mut self, hop: Hop) -> u64 {
+        self.view.channel_occupancy_bytes(hop)
+    }
+
+    fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
+        self.view.remote_occupancy_bytes(port)
+    }
+
+    fn random_below(&mut self, bound: u32) -> u32 {
+        self.view.random_below(bound)
+    }
+
+    fn now_ps(&self) -> u64 {
+        self.view.now_ps()
+    }
+
+    fn source_node(&self) -> NodeId {
+        self.source
+    }
+}
+
+/// [`Routing::next_hop`] of a plane.
+struct NextHop<'a> {
+    view: PlaneView<'a>,
+    at: RouterId,
+    injected: bool,
+    route: &'a mut PacketRoute,
+}
+
+impl RoutingTask for NextHop<'_> {
+    type Output = Hop;
+
+    fn run<R: Routing>(mut self, routing: &R) -> Hop {
+        routing.next_hop(&mut self.view, self.at, self.injected, self.route)
+    }
+}
+
+/// [`Routing::possible_hops_in_parts`] of a plane, or all of it as hops of the packet itself.
+struct PossibleHops<'a> {
+    at: RouterId,
+    injected: bool,
+    route: PacketRoute,
+    own: &'a mut Vec<(Hop, PacketRoute)>,
+    as_if: Option<&'a mut Vec<PacketRoute>>,
+}
+
+impl RoutingTask for PossibleHops<'_> {
+    type Output = ();
+
+    fn run<R: Routing>(self, routing: &R) {
+        let (at, injected, route) = (self.at, self.injected, &self.route);
+        match self.as_if {
+            Some(as_if) => routing.possible_hops_in_parts(at, injected, route, self.own, as_if),
+            None => routing.possible_hops(at, injected, route, self.own),
+        }
+    }
+}
+
+impl Interfaced {
+    fn list(
+        &self,
+        (at, injected): (RouterId, bool),
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+        mut as_if: Option<&mut Vec<PacketRoute>>,
+    ) {
+        let (node, rank) = match self.inside.place(at) {
+            Place::Rank { node, rank } => (node, Some(rank)),
+            Place::Switch { node } => (node, None),
+            Place::Plane { router, .. } => {
+                let (first_hop, first_packet) =
+                    (out.len(), as_if.as_ref().map_or(0, |all| all.len()));
+                self.routing.dispatch(PossibleHops {
+                    at: router,
+                    injected: route.intermediate & IN_PLANE == 0,
+                    route: self.inward(route),
+                    own: out,
+                    as_if: as_if.as_deref_mut(),
+                });
+                for (_, inner) in &mut out[first_hop..] {
+                    *inner = self.outward(route, inner);
+                }
+                for packet in as_if.iter_mut().flat_map(|all| &mut all[first_packet..]) {
+                    *packet = self.outward(route, packet);
+                }
+                return;
+            }
+        };
+        let mut push = |route: PacketRoute| {
+            let hop = self.hop_in_node(node, rank, &route);
+            out.push((
+                hop,
+                PacketRoute {
+                    vc: hop.vc,
+                    ..route
+                },
+            ));
+        };
+        let (to_node, to) = self.destination(route);
+        match rank {
+            Some(rank) if injected && node != to_node => {
+                let (first, count) = self.departures(rank, to);
+                for interface in first..first + count {
+                    push(leaving_by(interface, route));
+                }
+            }
+            _ => push(*route),
+        }
+    }
+}
+
+/// A packet that has just been injected, for an interface.
+fn leaving_by(interface: u32, route: &PacketRoute) -> PacketRoute {
+    PacketRoute {
+        intermediate: interface << INTERFACE | OWN,
+        ..*route
+    }
+}
+
+impl Routing for Interfaced {
+    fn virtual_channels(&self) -> u8 {
+        self.channels
+    }
+
+    fn reads_occupancy(&self) -> bool {
+        self.reads_occupancy
+    }
+
+    fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {
+        struct Reads(bool, PacketRoute);
+        impl RoutingTask for Reads {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.next_hop_reads_occupancy(self.0, &self.1)
+            }
+        }
+        // A packet's first router is that of its rank. Packets inside their last node are taken for
+        // ones in the plane; those for another rank of their own node have chosen no interface.
+        if !self.reads_occupancy || injected || route.intermediate == NONE {
+            return false;
+        }
+        let before = route.intermediate & IN_PLANE == 0;
+        self.routing.dispatch(Reads(before, self.inward(route)))
+    }
+
+    fn reads_channels(&self) -> bool {
+        self.reads_channels
+    }
+
+    fn next_hop<V: RouterView>(
+        &self,
+        view: &mut V,
+        at: RouterId,
+        injected: bool,
+        route: &mut PacketRoute,
+    ) -> Hop {
+        let (node, rank) = match self.inside.place(at) {
+            Place::Rank { node, rank } => (node, Some(rank)),
+            Place::Switch { node } => (node, None),
+            Place::Plane { router, .. } => {
+                let mut inner = self.inward(route);
+                let from = view.source_node().0 / self.inside.ranks;
+                let source = self.inside.port_of(from, self.departure(route));
+                let hop = self.routing.dispatch(NextHop {
+                    view: PlaneView { view, source },
+                    at: router,
+                    injected: route.intermediate & IN_PLANE == 0,
+                    route: &mut inner,
+                });
+                *route = self.outward(route, &inner);
+                return hop;
+            }
+        };
+        if let Some(rank) = rank
+            && injected
+        {
+            let (to_node, to) = self.destination(route);
+            if node != to_node {
+                let (first, count) = self.departures(rank, to);
+                let more = if count > 1 {
+                    view.random_below(count)
+                } else {
+                    0
+                };
+                *route = leaving_by(first + more, route);
+            }
+        }
+        self.hop_in_node(node, rank, route)
+    }
+
+    fn possible_hops(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        out: &mut Vec<(Hop, PacketRoute)>,
+    ) {
+        self.list((at, injected), route, out, None);
+    }
+
+    fn possible_hops_in_parts(
+        &self,
+        at: RouterId,
+        injected: bool,
+        route: &PacketRoute,
+        own: &mut Vec<(Hop, PacketRoute)>,
+        as_if: &mut Vec<PacketRoute>,
+    ) {
+        self.list((at, injected), route, own, Some(as_if));
+    }
+}
+
+impl AnyRouting {
+    /// An algorithm of the planes as that of the whole network, if its nodes have an inside; else
+    /// the algorithm itself.
+    ///
+    /// # Errors
+    /// As for [`Interfaced::new`].
+    pub fn between_interfaces(
+        self,
+        topology: &Topology,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        match &topology.inside {
+            None => Ok(self),
+            Some(inside) => {
+                Interfaced::new(Arc::clone(inside), self, virtual_channels).map(Self::Interfaced)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,873 @@
+//! Nodes with an inside: several ranks (GPUs) joined by a network of the node, and several
+//! interfaces, on one network or on several copies of it (planes).
+//!
+//! # Shape
+//! Every rank is a node of the [`Topology`] with a router of its own, which stands for the GPU: it
+//! has the rank, the interfaces that sit at it, and its links inside the node. Inside, ranks are
+//! joined by a switch (NVSwitch), a router more, or by a link for each pair of them.
+//!
+//! Interface `i` of a node is on plane `i mod planes`, where it is number `⌊i / planes⌋` of the
+//! node's interfaces. It sits at rank `⌊i · ranks / interfaces⌋`.
+//!
+//! # Numbering
+//! Routers: those of the planes, plane by plane, each as the family numbers them, then node by node
+//! those of its ranks, followed by its switch. Ports of the planes are those of the family; what was
+//! wired to a node is wired to an interface. Ports of a rank's router: the rank, its interfaces, the
+//! links inside. Groups: those of the planes, then one for each node.
+
+use std::sync::Arc;
+
+use odonata_declare::Named;
+use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId};
+use serde::{Deserialize, Serialize};
+
+use super::cabling::check_size;
+use super::{LinkClass, LinkClassId, LinkKind, Peer, Topology, TopologyError, Wiring};
+
+/// Most interfaces of a node, which a packet's route has room to number.
+pub const MOST_INTERFACES: u32 = 16;
+/// Most ranks of a node.
+pub const MOST_RANKS: u32 = 1024;
+
+/// The largest bandwidth, in bytes per second.
+const FASTEST: u64 = 1_000_000_000_000_000;
+
+/// What joins the ranks of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum InsideNetwork {
+    /// A switch to which every rank has one link.
+    ///
+    /// NVSwitch: a rank sends to any others at its full bandwidth.
+    #[default]
+    Switch,
+    /// A link between every two ranks.
+    ///
+    /// NVLink lanes divided among the pairs, as between four A100.
+    Mesh,
+}
+
+/// Which interfaces a message leaves and reaches nodes by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterfaceChoice {
+    /// The sender's own, and inside the receiver's node from the same one to the receiver.
+    ///
+    /// The message stays on the rail of its sender.
+    #[default]
+    Rail,
+    /// Inside the sender's node to the rank on the receiver's rail, and by that rail to the receiver.
+    ///
+    /// NCCL's PXN ("PCI × NVLink").
+    Pxn,
+    /// Each packet over one of all at random, the same at both ends.
+    Striped,
+    /// The one nearest to the sender, and the one nearest to the receiver.
+    ///
+    /// NCCL without PXN: messages between ranks of different numbers go from rail to rail, over the
+    /// spines.
+    Nearest,
+}
+
+/// Which routers of a plane the interfaces of a node are on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
+#[serde(rename_all = "kebab-case")]
+pub enum InterfaceWiring {
+    /// Those of a node on successive ports, of one router if it has as many.
+    #[default]
+    Together,
+    /// Interface i of every node of a unit on router i of the unit.
+    ///
+    /// Successive routers with nodes, as many as a node has interfaces, are a unit, which holds as
+    /// many nodes as each of them has ports for nodes.
+    RailOptimised,
+}
+
+/// The inside of every node of a network.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeInsideSpec {
+    /// Ranks per node.
+    pub ranks: u32,
+    /// Interfaces per node.
+    pub interfaces: u32,
+    /// Copies of the network; interface `i` is on copy `i mod planes`.
+    pub planes: u32,
+    /// Which routers of a plane the interfaces of a node are on.
+    pub wiring: InterfaceWiring,
+    /// Which interfaces a message takes.
+    pub choice: InterfaceChoice,
+    /// What joins ranks, and class of its links; needed if there are several ranks.
+    pub network: Option<(InsideNetwork, LinkClass)>,
+}
+
+/// Why a network cannot have nodes with this inside.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NodeInsideError {
+    /// A number out of range.
+    #[error("found {found}; allowed: 1 to {most}")]
+    Count {
+        /// `ranks`, `interfaces` or `planes`.
+        key: &'static str,
+        /// The number.
+        found: u32,
+        /// The largest possible.
+        most: u32,
+    },
+    /// Interfaces that cannot be shared out among ranks.
+    #[error(
+        "found {interfaces} for {ranks} ranks; allowed: a number that divides the ranks, or that they \
+         divide, so that all ranks have as many near them"
+    )]
+    Uneven {
+        /// Interfaces of a node.
+        interfaces: u32,
+        /// Ranks of a node.
+        ranks: u32,
+    },
+    /// An interface without a plane, or a plane with fewer interfaces than others.
+    #[error(
+        "found {planes} for {interfaces} interfaces a node; allowed: a number that divides the \
+         interfaces, as interface i is on plane i mod planes"
+    )]
+    Planes {
+        /// Planes.
+        planes: u32,
+        /// Interfaces of a node.
+        interfaces: u32,
+    },
+    /// Interfaces that no way joins.
+    #[error(
+        "found \"nearest\" with {planes} planes, between which there are no links: a message cannot \
+         leave on the sender's plane and arrive on the receiver's; allowed: \"rail\", \"pxn\" or \
+         \"striped\""
+    )]
+    NoWay {
+        /// Planes.
+        planes: u32,
+    },
+    /// Several ranks that nothing joins.
+    #[error(
+        "found nothing, but {ranks} ranks have to be joined; give the kind, bandwidth and latency of \
+         what joins them"
+    )]
+    NoNetwork {
+        /// Ranks of a node.
+        ranks: u32,
+    },
+    /// A network inside that joins nothing.
+    #[error("a node of one rank has nothing to join inside; remove it, or raise `ranks`")]
+    OneRank,
+    /// Ports for nodes that are not a multiple of the interfaces.
+    #[error(
+        "the network has {ports} ports for nodes, which cannot be shared out among nodes that have \
+         {each} interfaces on it: with [node], its `nodes` are interfaces; give it a multiple of {each}"
+    )]
+    Ports {
+        /// Ports for nodes of a plane.
+        ports: usize,
+        /// Interfaces that a node has on a plane.
+        each: u32,
+    },
+    /// Rails where a node has only one interface on the network.
+    #[error(
+        "found \"rail-optimised\", but a node has one interface on each plane, which is its rail \
+         already; allowed: \"together\""
+    )]
+    OneRail,
+    /// Routers that are no rails.
+    #[error(
+        "found \"rail-optimised\" on a network with {leaves} routers that have nodes: they cannot be \
+         divided into units of {each}, one router for each interface of a node; allowed: a multiple"
+    )]
+    Leaves {
+        /// Routers with nodes.
+        leaves: usize,
+        /// Interfaces that a node has on a plane.
+        each: u32,
+    },
+    /// Routers with different numbers of nodes.
+    #[error(
+        "found \"rail-optimised\", but router {router} has ports for {found} nodes and the first of \
+         its unit for {expected}; allowed: only where they have as many"
+    )]
+    UnevenLeaves {
+        /// The router.
+        router: RouterId,
+        /// Its nodes.
+        found: usize,
+        /// Those of the first of its unit.
+        expected: usize,
+    },
+    /// A network that jobs or time change.
+    #[error(
+        "[node] needs a network whose links lead both ways and join all of it, not one of circuits: \
+         take another family, or remove [node]"
+    )]
+    Circuits,
+    /// Something else about the wiring.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+}
+
+impl NodeInsideError {
+    /// The key of `[node]` that is to blame, if it is one of them.
+    pub fn key(&self) -> Option<&'static str> {
+        match self {
+            Self::Count { key, .. } => Some(key),
+            Self::Uneven { .. } => Some("interfaces"),
+            Self::Planes { .. } => Some("planes"),
+            Self::NoWay { .. } => Some("interface"),
+            Self::NoNetwork { .. } | Self::OneRank => Some("network"),
+            Self::OneRail | Self::Leaves { .. } | Self::UnevenLeaves { .. } => Some("wiring"),
+            Self::Ports { .. } | Self::Circuits | Self::Topology(_) => None,
+        }
+    }
+}
+
+/// The inside of the nodes of a [`Topology`], and the network that joins them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeInside {
+    /// Ranks per node.
+    pub ranks: u32,
+    /// Interfaces per node.
+    pub interfaces: u32,
+    /// Copies of the network.
+    pub planes: u32,
+    /// Which interfaces a message takes.
+    pub choice: InterfaceChoice,
+    /// What joins the ranks of a node; `None`: there is one.
+    pub network: Option<InsideNetwork>,
+    /// One copy of the network; its nodes are interfaces.
+    pub plane: Arc<Topology>,
+    /// Node of a plane that each interface of a plane is: node by node of the machine. Shape:
+    /// nodes of a plane.
+    pub port_of_interface: Vec<NodeId>,
+}
+
+/// A part of a network of nodes with an inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A router of a plane.
+    Plane {
+        /// The plane.
+        plane: u32,
+        /// The router's number in it.
+        router: RouterId,
+    },
+    /// The router of a rank.
+    Rank {
+        /// The node.
+        node: u32,
+        /// The rank's number in it.
+        rank: u32,
+    },
+    /// The switch of a node.
+    Switch {
+        /// The node.
+        node: u32,
+    },
+}
+
+impl NodeInside {
+    /// Nodes of the machine.
+    pub fn nodes(&self) -> u32 {
+        self.port_of_interface.len() as u32 / self.interfaces_per_plane()
+    }
+
+    /// Interfaces that a node has on each plane.
+    #[inline]
+    pub fn interfaces_per_plane(&self) -> u32 {
+        self.interfaces / self.planes
+    }
+
+    /// Routers of all planes, which come first.
+    #[inline]
+    pub fn fabric_routers(&self) -> u32 {
+        self.plane.routers() as u32 * self.planes
+    }
+
+    /// Routers of a node.
+    #[inline]
+    fn routers_per_node(&self) -> u32 {
+        self.ranks + u32::from(self.network == Some(InsideNetwork::Switch))
+    }
+
+    /// What a router is.
+    #[inline]
+    pub fn place(&self, router: RouterId) -> Place {
+        let in_plane = self.plane.routers() as u32;
+        match router.0.checked_sub(self.fabric_routers()) {
+            None => Place::Plane {
+                plane: router.0 / in_plane,
+                router: RouterId(router.0 % in_plane),
+            },
+            Some(inside) => {
+                let each = self.routers_per_node();
+                let (node, rank) = (inside / each, inside % each);
+                match rank < self.ranks {
+                    true => Place::Rank { node, rank },
+                    false => Place::Switch { node },
+                }
+            }
+        }
+    }
+
+    /// The node of the machine that a rank, a node of the topology, is in.
+    #[inline]
+    pub fn node_of(&self, rank: NodeId) -> NodeId {
+        NodeId(rank.0 / self.ranks)
+    }
+
+    /// The ranks of a node of the machine, nodes of the topology.
+    pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
+        let first = node.0 * self.ranks;
+        (first..first + self.ranks).map(NodeId)
+    }
+
+    /// The rank at which an interface sits.
+    #[inline]
+    pub fn rank_at(&self, interface: u32) -> u32 {
+        interface * self.ranks / self.interfaces
+    }
+
+    /// The interfaces nearest to a rank: the first of them, and how many.
+    #[inline]
+    pub fn nearest(&self, rank: u32) -> (u32, u32) {
+        match self.interfaces / self.ranks {
+            0 => (rank * self.interfaces / self.ranks, 1),
+            each => (rank * each, each),
+        }
+    }
+
+    /// Interfaces that sit at a rank: the first of them, and how many.
+    fn interfaces_at(&self, rank: u32) -> (u32, u32) {
+        let first = (rank * self.interfaces).div_ceil(self.ranks);
+        let end = ((rank + 1) * self.interfaces).div_ceil(self.ranks);
+        (first, end - first)
+    }
+
+    /// The node of a plane that an interface of a node is.
+    #[inline]
+    pub fn port_of(&self, node: u32, interface: u32) -> NodeId {
+        let place = node * self.interfaces_per_plane() + interface / self.planes;
+        self.port_of_interface[place as usize]
+    }
+
+    /// Port of the router of the rank at which an interface sits, relative to its first.
+    #[inline]
+    pub fn port_to_interface(&self, interface: u32) -> u16 {
+        let (first, _) = self.interfaces_at(self.rank_at(interface));
+        (1 + interface - first) as u16
+    }
+
+    /// Port of a rank's router, relative to its first, that leads towards another rank of its node.
+    #[inline]
+    pub fn port_inside(&self, rank: u32, to: u32) -> u16 {
+        let (_, interfaces) = self.interfaces_at(rank);
+        let link = match self.network {
+            Some(InsideNetwork::Mesh) => to - u32::from(to > rank),
+            _ => 0,
+        };
+        (1 + interfaces + link) as u16
+    }
+
+    /// Router of a plane on which the first interface of a node is.
+    pub fn leaf_of(&self, node: NodeId) -> RouterId {
+        self.plane.router_of_node(self.port_of(node.0, 0))
+    }
+
+    /// Bandwidth of all interfaces of a node, in bytes per second.
+    pub fn interface_bandwidth(&self, node: NodeId) -> u64 {
+        let ports = (0..self.interfaces).map(|interface| self.port_of(node.0, interface));
+        let rate = |port: NodeId| {
+            let port = self.plane.port_of_node[port.index()];
+            self.plane.link_class(port).bandwidth.bytes_per_second()
+        };
+        ports.map(rate).sum()
+    }
+}
+
+impl NodeInsideSpec {
+    fn check(&self, plane: &Topology) -> Result<(), NodeInsideError> {
+        let counts = [
+            ("ranks", self.ranks, MOST_RANKS),
+            ("interfaces", self.interfaces, MOST_INTERFACES),
+            ("planes", self.planes, MOST_INTERFACES),
+        ];
+        for (key, found, most) in counts {
+            if found == 0 || found > most {
+                return Err(NodeInsideError::Count { key, found, most });
+            }
+        }
+        let (ranks, interfaces, planes) = (self.ranks, self.interfaces, self.planes);
+        if !ranks.is_multiple_of(interfaces) && !interfaces.is_multiple_of(ranks) {
+            return Err(NodeInsideError::Uneven { interfaces, ranks });
+        }
+        if !interfaces.is_multiple_of(planes) {
+            return Err(NodeInsideError::Planes { planes, interfaces });
+        }
+        if self.choice == InterfaceChoice::Nearest && planes > 1 {
+            return Err(NodeInsideError::NoWay { planes });
+        }
+        match self.network {
+            None if ranks > 1 => return Err(NodeInsideError::NoNetwork { ranks }),
+            Some(_) if ranks == 1 => return Err(NodeInsideError::OneRank),
+            _ => {}
+        }
+        if plane.may_be_disconnected || plane.has_one_way_links() {
+            return Err(NodeInsideError::Circuits);
+        }
+        let each = interfaces / planes;
+        let ports = plane.nodes();
+        if !ports.is_multiple_of(each as usize) {
+            return Err(NodeInsideError::Ports { ports, each });
+        }
+        Ok(())
+    }
+
+    /// Which node of a plane each interface is, node by node of the machine.
+    fn ports(&self, plane: &Topology) -> Result<Vec<NodeId>, NodeInsideError> {
+        let each = (self.interfaces / self.planes) as usize;
+        if self.wiring == InterfaceWiring::Together {
+            return Ok((0..plane.nodes()).map(NodeId::from_index).collect());
+        }
+        if each == 1 {
+            return Err(NodeInsideError::OneRail);
+        }
+        let mut leaves: Vec<(RouterId, Vec<NodeId>)> = Vec::new();
+        for router in (0..plane.routers()).map(RouterId::from_index) {
+            let peers = plane.peer[plane.ports_of(router)].iter();
+            let nodes: Vec<NodeId> = peers
+                .filter_map(|peer| match peer {
+                    Peer::Node(node) => Some(*node),
+                    _ => None,
+                })
+                .collect();
+            if !nodes.is_empty() {
+                leaves.push((router, nodes));
+            }
+        }
+        if !leaves.len().is_multiple_of(each) {
+            let leaves = leaves.len();
+            let each = each as u32;
+            return Err(NodeInsideError::Leaves { leaves, each });
+        }
+        let mut ports = Vec::with_capacity(plane.nodes());
+        for unit in leaves.chunks(each) {
+            let expected = unit[0].1.len();
+            let uneven = unit.iter().find(|(_, nodes)| nodes.len() != expected);
+            if let Some((router, nodes)) = uneven {
+                return Err(NodeInsideError::UnevenLeaves {
+                    router: *router,
+                    found: nodes.len(),
+                    expected,
+                });
+            }
+            for node in 0..expected {
+                ports.extend(unit.iter().map(|(_, nodes)| nodes[node]));
+            }
+        }
+        Ok(ports)
+    }
+
+    /// The network of `planes` copies of `plane`, whose nodes become interfaces of nodes with this
+    /// inside.
+    ///
+    /// # Errors
+    /// If the numbers do not fit together or the network.
+    pub fn build(&self, plane: Topology) -> Result<Topology, NodeInsideError> {
+        self.check(&plane)?;
+        let port_of_interface = self.ports(&plane)?;
+        let inside = NodeInside {
+            ranks: self.ranks,
+            interfaces: self.interfaces,
+            planes: self.planes,
+            choice: self.choice,
+            network: self.network.as_ref().map(|network| network.0),
+            plane: Arc::new(plane),
+            port_of_interface,
+        };
+        let (plane, nodes) = (&*inside.plane, inside.nodes());
+        // Ports before memory is taken for them.
+        let links = match inside.network {
+            Some(InsideNetwork::Switch) => 2 * u128::from(self.ranks),
+            Some(InsideNetwork::Mesh) => u128::from(self.ranks) * u128::from(self.ranks - 1),
+            None => 0,
+        };
+        let of_node = u128::from(self.ranks + self.interfaces) + links;
+        let all = plane.ports() as u128 * u128::from(self.planes) + of_node * u128::from(nodes);
+        check_size(u64::from(self.ranks + self.interfaces), all)?;
+        let (classes, rank_class, inside_class) = self.classes(&inside);
+        let mut wiring = Wiring {
+            title: self.title(plane),
+            link_classes: classes,
+            first_port: vec![0],
+            ..Wiring::default()
+        };
+        wiring.lay_planes(&inside);
+        wiring.lay_nodes(&inside, rank_class, inside_class);
+        let mut topology = Topology::new(wiring)?;
+        topology.inside = Some(Arc::new(inside));
+        Ok(topology)
+    }
+
+    fn title(&self, plane: &Topology) -> String {
+        let planes = match self.planes {
+            1 => String::new(),
+            planes => format!("{planes} planes of "),
+        };
+        let inside = match &self.network {
+            None => String::new(),
+            Some((network, _)) => format!(" on a {}", network.name()),
+        };
+        let rails = match self.wiring {
+            InterfaceWiring::Together => "",
+            InterfaceWiring::RailOptimised => ", rail-optimised",
+        };
+        format!(
+            "{planes}{}; nodes of ranks={}{inside} interfaces={}{rails}",
+            plane.title, self.ranks, self.interfaces
+        )
+    }
+
+    /// The link classes: those of the plane, of which those of nodes become those of interfaces,
+    /// the one of ranks, the one inside nodes.
+    fn classes(&self, inside: &NodeInside) -> (Vec<LinkClass>, LinkClassId, LinkClassId) {
+        let mut classes = inside.plane.link_classes.clone();
+        for class in &mut classes {
+            if class.kind == LinkKind::Terminal {
+                class.kind = LinkKind::Global;
+                if class.name == LinkKind::Terminal.name() {
+                    class.name = "interface".into();
+                }
+            }
+        }
+        // A rank sends over all that it has at once.
+        let fastest = |ports: &mut dyn Iterator<Item = NodeId>| {
+            let rate = |port: NodeId| {
+                let port = inside.plane.port_of_node[port.index()];
+                let class = inside.plane.link_class(port);
+                class.bandwidth.bytes_per_second()
+            };
+            ports.map(rate).max().unwrap_or(1)
+        };
+        let interface = fastest(&mut inside.port_of_interface.iter().copied());
+        let at_rank = u64::from(self.interfaces.div_ceil(self.ranks));
+        let (links, buffer) = match &self.network {
+            None => (
+                0,
+                inside.plane.link_class(inside.plane.port_of_node[0]).buffer,
+            ),
+            Some((network, class)) => {
+                let links = match network {
+                    InsideNetwork::Switch => 1,
+                    InsideNetwork::Mesh => u64::from(self.ranks - 1),
+                };
+                (links * class.bandwidth.bytes_per_second(), class.buffer)
+            }
+        };
+        let bandwidth = interface.saturating_mul(at_rank).saturating_add(links);
+        classes.push(LinkClass {
+            name: LinkKind::Terminal.name().into(),
+            kind: LinkKind::Terminal,
+            bandwidth: Bandwidth::new(bandwidth.min(FASTEST)).unwrap_or(
+                inside
+                    .plane
+                    .link_class(inside.plane.port_of_node[0])
+                    .bandwidth,
+            ),
+            latency: Picoseconds(1),
+            buffer,
+            impairments: Vec::new(),
+        });
+        let rank_class = LinkClassId((classes.len() - 1) as u8);
+        let Some((_, class)) = &self.network else {
+            return (classes, rank_class, rank_class);
+        };
+        classes.push(LinkClass {
+            kind: LinkKind::Local,
+            ..class.clone()
+        });
+        let inside_class = LinkClassId((classes.len() - 1) as u8);
+        (classes, rank_class, inside_class)
+    }
+}
+
+impl Wiring {
+    /// The planes, with what was wired to nodes wired to interfaces.
+    fn lay_planes(&mut self, inside: &NodeInside) {
+        let plane = &*inside.plane;
+        let (ports, groups) = (plane.ports() as u32, plane.groups);
+        // Number of the interface on its plane, by node of the plane.
+        let mut interface_of = vec![0u32; plane.nodes()];
+        for (interface, port) in (0..).zip(&inside.port_of_interface) {
+            interface_of[port.index()] = interface;
+        }
+        let first_of_nodes = ports * inside.planes;
+        for number in 0..inside.planes {
+            let of_plane = |group: &GroupId| GroupId(group.0 + number * groups);
+            let routers = plane.group_of_router.iter().map(of_plane);
+            self.group_of_router.extend(routers);
+            let first = plane.first_port[1..].iter();
+            self.first_port
+                .extend(first.map(|&port| port + number * ports));
+            self.class_of_port.extend(&plane.class_of_port);
+            self.peer.extend(plane.peer.iter().map(|&peer| match peer {
+                Peer::Port(port) => Peer::Port(PortId(port.0 + number * ports)),
+                Peer::Unconnected => Peer::Unconnected,
+                Peer::Node(node) => {
+                    let each = inside.interfaces_per_plane();
+                    let place = interface_of[node.index()];
+                    let (node, interface) = (place / each, place % each * inside.planes + number);
+                    let first =
+                        first_of_nodes + inside.first_port_of(node, inside.rank_at(interface));
+                    let port = u32::from(inside.port_to_interface(interface));
+                    Peer::Port(PortId(first + port))
+                }
+            }));
+        }
+    }
+
+    /// The routers of nodes.
+    fn lay_nodes(&mut self, inside: &NodeInside, rank_class: LinkClassId, link: LinkClassId) {
+        let plane = &*inside.plane;
+        let (ports, groups) = (plane.ports() as u32, plane.groups * inside.planes);
+        let first_of_nodes = ports * inside.planes;
+        let port_inside = |node, rank, to| {
+            let first = first_of_nodes + inside.first_port_of(node, rank);
+            Peer::Port(PortId(first + u32::from(inside.port_inside(rank, to))))
+        };
+        let switch_port = |node, rank| {
+            let first = first_of_nodes + inside.first_port_of(node, inside.ranks);
+            Peer::Port(PortId(first + rank))
+        };
+        let add = |wiring: &mut Self, peer, class| {
+            wiring.peer.push(peer);
+            wiring.class_of_port.push(class);
+        };
+        for node in 0..inside.nodes() {
+            for rank in 0..inside.ranks {
+                self.group_of_router.push(GroupId(groups + node));
+                add(
+                    self,
+                    Peer::Node(NodeId(node * inside.ranks + rank)),
+                    rank_class,
+                );
+                let (first, count) = inside.interfaces_at(rank);
+                for interface in first..first + count {
+                    let at = plane.port_of_node[inside.port_of(node, interface).index()];
+                    let number = interface % inside.planes;
+                    let peer = Peer::Port(PortId(at.0 + number * ports));
+                    add(self, peer, plane.class_of_port[at.index()]);
+                }
+                match inside.network {
+                    Some(InsideNetwork::Switch) => add(self, switch_port(node, rank), link),
+                    Some(InsideNetwork::Mesh) => {
+                        for other in (0..inside.ranks).filter(|&other| other != rank) {
+                            add(self, port_inside(node, other, rank), link);
+                        }
+                    }
+                    None => {}
+                }
+                self.first_port.push(self.peer.len() as u32);
+            }
+            if inside.network == Some(InsideNetwork::Switch) {
+                self.group_of_router.push(GroupId(groups + node));
+                for rank in 0..inside.ranks {
+                    add(self, port_inside(node, rank, rank), link);
+                }
+                self.first_port.push(self.peer.len() as u32);
+            }
+        }
+    }
+}
+
+impl NodeInside {
+    /// First port of the router of a rank, or with `rank` the number of ranks of the switch, from
+    /// the first port of all nodes on.
+    fn first_port_of(&self, node: u32, rank: u32) -> u32 {
+        let each = match self.network {
+            Some(InsideNetwork::Switch) => 1,
+            Some(InsideNetwork::Mesh) => self.ranks - 1,
+            None => 0,
+        };
+        let of_switch = match self.network {
+            Some(InsideNetwork::Switch) => self.ranks,
+            _ => 0,
+        };
+        let of_node = self.ranks * (1 + each) + self.interfaces + of_switch;
+        let (interfaces_before, _) = self.interfaces_at(rank);
+        node * of_node + rank * (1 + each) + interfaces_before
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::routing::testing::{dragonfly, fat_tree};
+    use crate::topology::FatTreeShape;
+    use crate::topology::testing::class;
+
+    fn spec(ranks: u32, interfaces: u32) -> NodeInsideSpec {
+        NodeInsideSpec {
+            ranks,
+            interfaces,
+            planes: 1,
+            wiring: InterfaceWiring::Together,
+            choice: InterfaceChoice::Rail,
+            network: Some((InsideNetwork::Switch, class("inside", LinkKind::Local))),
+        }
+    }
+
+    fn tree(nodes: u32) -> Topology {
+        fat_tree(&FatTreeShape {
+            down: vec![4, 8],
+            up: vec![4],
+            parallel: vec![1],
+            nodes,
+        })
+    }
+
+    /// Leaf of an interface, by what its port leads to.
+    fn leaf(topology: &Topology, node: u32, interface: u32) -> u32 {
+        let inside = topology.inside.as_ref().unwrap();
+        let rank = NodeId(node * inside.ranks + inside.rank_at(interface));
+        let first = topology.first_port[topology.router_of_node(rank).index()];
+        let port = first + u32::from(inside.port_to_interface(interface));
+        let Peer::Port(peer) = topology.peer[port as usize] else {
+            panic!("an interface is wired to a router");
+        };
+        topology.router_of_port(peer).0
+    }
+
+    #[test]
+    fn counts_follow_from_the_numbers() {
+        // 8 nodes of 4 ranks: 12 switches of the tree, a router for each rank, a switch for each node.
+        let topology = spec(4, 4).build(tree(32)).unwrap();
+        assert_eq!((topology.nodes(), topology.routers()), (32, 12 + 32 + 8));
+        // The tree's 8 leaves with 4 links up, 32 interfaces, 32 links to switches.
+        assert_eq!(topology.links().count(), 8 * 4 + 32 + 32);
+        // Two planes of 6 nodes... as many ranks as before, with half as many nodes on each tree.
+        let planes = NodeInsideSpec {
+            planes: 2,
+            ..spec(4, 2)
+        };
+        let topology = planes.build(tree(8)).unwrap();
+        let inside = topology.inside.as_ref().unwrap();
+        assert_eq!((inside.nodes(), topology.nodes()), (8, 32));
+        // A mesh has a link for each of 4 · 3 / 2 pairs.
+        let mesh = NodeInsideSpec {
+            network: Some((InsideNetwork::Mesh, class("inside", LinkKind::Local))),
+            ..spec(4, 4)
+        };
+        assert_eq!(
+            mesh.build(tree(32)).unwrap().links().count(),
+            32 + 32 + 8 * 6
+        );
+    }
+
+    #[test]
+    fn rails_and_planes_join_what_they_say() {
+        // Leaf i of a unit of four has interface i of its four nodes.
+        let rails = NodeInsideSpec {
+            wiring: InterfaceWiring::RailOptimised,
+            ..spec(4, 4)
+        };
+        let topology = rails.build(tree(32)).unwrap();
+        for (node, interface) in (0..8).flat_map(|node| (0..4).map(move |i| (node, i))) {
+            assert_eq!(leaf(&topology, node, interface), node / 4 * 4 + interface);
+        }
+        let topology = spec(4, 4).build(tree(32)).unwrap();
+        assert_eq!(leaf(&topology, 3, 2), 3);
+        // Interface i on plane i mod 2, whose leaves come after those of plane 0.
+        let planes = NodeInsideSpec {
+            planes: 2,
+            ..spec(4, 4)
+        };
+        let plane = tree(32);
+        let routers = plane.routers() as u32;
+        let topology = planes.build(plane).unwrap();
+        // Node 3 has ports 6 and 7 of each plane.
+        assert_eq!(leaf(&topology, 3, 0), 6 / 4);
+        assert_eq!(leaf(&topology, 3, 1), routers + 6 / 4);
+        topology.validate().unwrap();
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let refused = |spec: NodeInsideSpec, plane| spec.build(plane).unwrap_err();
+        let base = || spec(4, 4);
+        for (spec, key, words) in [
+            (spec(0, 1), "ranks", "1 to 1024"),
+            (spec(4, 17), "interfaces", "1 to 16"),
+            (spec(8, 3), "interfaces", "divides"),
+            (
+                NodeInsideSpec {
+                    planes: 3,
+                    ..base()
+                },
+                "planes",
+                "i mod planes",
+            ),
+            (
+                NodeInsideSpec {
+                    network: None,
+                    ..base()
+                },
+                "network",
+                "4 ranks",
+            ),
+            (NodeInsideSpec { ranks: 1, ..base() }, "network", "one rank"),
+            (
+                NodeInsideSpec {
+                    planes: 2,
+                    choice: InterfaceChoice::Nearest,
+                    ..base()
+                },
+                "interface",
+                "2 planes",
+            ),
+            (
+                NodeInsideSpec {
+                    planes: 4,
+                    wiring: InterfaceWiring::RailOptimised,
+                    ..base()
+                },
+                "wiring",
+                "one interface on each plane",
+            ),
+        ] {
+            let error = refused(spec, tree(32));
+            assert_eq!(error.key(), Some(key), "{error}");
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        let error = refused(spec(4, 4), tree(30));
+        assert!(error.to_string().contains("30 ports"), "{error}");
+        let rails = NodeInsideSpec {
+            wiring: InterfaceWiring::RailOptimised,
+            ..spec(3, 3)
+        };
+        // 36 routers with 2 nodes each: 12 units of 3.
+        let topology = rails.build(dragonfly(2, 4, 2, 9)).unwrap();
+        assert_eq!(topology.inside.as_ref().unwrap().nodes(), 24);
+        // 6 leaves for units of 4; then 8 leaves of which the last has 2 nodes and not 4.
+        let rails = |each| NodeInsideSpec {
+            wiring: InterfaceWiring::RailOptimised,
+            ..spec(each, each)
+        };
+        let error = refused(rails(4), tree(24));
+        assert!(matches!(
+            error,
+            NodeInsideError::Leaves { leaves: 6, each: 4 }
+        ));
+        let error = refused(rails(2), tree(30));
+        assert!(matches!(
+            error,
+            NodeInsideError::UnevenLeaves {
+                found: 2,
+                expected: 4,
+                ..
+            }
+        ));
+    }
+}
