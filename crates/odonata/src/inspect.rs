@@ -57,6 +57,13 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
         );
         return Err(SpecError::new("failures", message));
     }
+    if topology.inside.is_some() && !matches!(format, "graphml" | "edge-list") {
+        let message = format!(
+            "format \"{format}\" is of InfiniBand subnets, which know no inside of nodes: remove [node] to \
+             write one plane, whose hosts are interfaces, or use \"graphml\" or \"edge-list\""
+        );
+        return Err(SpecError::new("node", message));
+    }
     if topology.has_one_way_links() {
         return Err(SpecError::value(
             "network.optical.circuits",

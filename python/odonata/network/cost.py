@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -198,6 +198,8 @@ def parts(scenario: Scenario, copper: Collection[str] = ()) -> Parts:
     from odonata import _engine
     from odonata.simulate import ask_engine
 
+    if scenario.node is not None:
+        return _of_planes(scenario, copper)
     laid = _without_circuits(scenario)
     found = ask_engine(_engine.topology, laid)
     classes = [entry["name"] for entry in found["description"]["link_classes"]]
@@ -226,6 +228,20 @@ def parts(scenario: Scenario, copper: Collection[str] = ()) -> Parts:
     )
 
 
+def _of_planes(scenario: Scenario, copper: Collection[str]) -> Parts:
+    """All planes between nodes with an inside: what is in the nodes is none of the network's."""
+    node = scenario.node
+    assert node is not None
+    plane = parts(scenario.changed(node=None, job=[]), copper)
+    times = node.planes
+    return replace(
+        plane,
+        nodes=plane.nodes * times // node.interfaces,
+        switches={ports: count * times for ports, count in plane.switches.items()},
+        cables={name: count * times for name, count in plane.cables.items()},
+    )
+
+
 def power(result: Result, made_of: Parts, watts: Watts) -> dict[str, float | None]:
     """Power per throughput of a run: what a byte that arrives costs.
 
@@ -244,10 +260,12 @@ def power(result: Result, made_of: Parts, watts: Watts) -> dict[str, float | Non
     """
     links = result.table("links")
     sent = numbers(links, "bytes")
-    from_router = numbers(links, "from_router") >= 0
+    # Routers inside nodes, which come after all others, are no switches.
+    router = numbers(links, "from_router")
+    from_router = (router >= 0) & (router < sum(made_of.switches.values()))
     to_node = numbers(links, "to_node") >= 0
     # Every byte that a router port sends has passed its switch; what reaches nodes has arrived.
-    passed, arrived = float(sent[from_router].sum()), float(sent[from_router & to_node].sum())
+    passed, arrived = float(sent[from_router].sum()), float(sent[to_node].sum())
     seconds = result.summary_dict["run"]["measured_ps"] / 1e12
     if not (arrived and seconds):
         raise ScenarioError([Problem("result", "nothing was delivered in the measured time")])

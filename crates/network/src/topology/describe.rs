@@ -69,7 +69,8 @@ pub struct Description {
     pub group_pair_links_min: Option<u64>,
     /// Most links between two groups.
     pub group_pair_links_max: Option<u64>,
-    /// What all nodes together can inject, in bytes per second.
+    /// What all nodes together can inject, in bytes per second; of nodes with an inside, what their
+    /// interfaces can.
     pub injection_bandwidth_bytes_per_s: u64,
     /// Least bandwidth found between two halves of the machine, one direction, in
     /// bytes per second: an upper bound of the bisection bandwidth, see
@@ -132,6 +133,9 @@ impl Topology {
     }
 
     fn injection_bandwidth(&self) -> u64 {
+        if let Some(inside) = &self.inside {
+            return inside.plane.injection_bandwidth() * u64::from(inside.planes);
+        }
         let rate = |&port| self.link_class(port).bandwidth.bytes_per_second();
         let works =
             |port: &&odonata_units::PortId| matches!(self.peer[port.index()], Peer::Node(_));

@@ -97,6 +97,10 @@ impl SharedMachine {
                 allowed,
             ));
         }
+        if network.node.is_some() {
+            let allowed = "a machine without [node], as jobs of a schedule get nodes of one rank";
+            return Err(wrong("machine.node", "nodes with an inside", allowed));
+        }
         if !network.router.traffic_classes.is_empty() {
             let allowed = "none with [schedule], whose jobs name no class";
             return Err(wrong("machine.router.traffic_class", "classes", allowed));

@@ -1,0 +1,237 @@
+"""Nodes with an inside: which way messages take, what collectives take, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import odonata
+from odonata import Checkpoint, Scenario, ScenarioError, verify
+from odonata.names import INTERFACE_CHOICE
+from odonata.simulate.checkpoint import CheckpointEvent
+from test_threads import digests
+
+NVLINK, NIC = 100e9, 10e9
+INSIDE_NS, CABLE_NS, ROUTER_NS = 200.0, 100.0, 50.0
+FLIT, PACKET = 32, 4096
+LINK = {"bandwidth": "10 GB/s", "latency": "100 ns"}
+
+
+def machine(jobs: list[dict[str, Any]], **node: Any) -> dict[str, Any]:
+    """A rail-optimised tree of 8 leaves, joined by 4 spines: 8 nodes of 4 GPUs."""
+    inside = {"kind": "switch", "bandwidth": "100 GB/s", "latency": "200 ns"}
+    own = {"ranks": 4, "interfaces": 4, "wiring": "rail-optimised", "network": inside}
+    return {
+        "node": {**own, **node},
+        "network": {
+            "family": "fat-tree",
+            "down": [4, 8],
+            "up": [4],
+            "links": {"terminal": LINK, "level1": LINK},
+        },
+        "simulation": {"packet": f"{PACKET} B"},
+        "job": jobs,
+    }
+
+
+def seconds(data: dict[str, Any]) -> float:
+    """When the last job ends."""
+    result = odonata.run(Scenario.from_dict(data))
+    return float(max(result.jobs["end_ps"].to_pylist())) * 1e-12
+
+
+def alone(ranks: list[int], **node: Any) -> float:
+    """Time of one packet between two GPUs, each way at once."""
+    motif = {"kind": "all-to-all", "message": f"{PACKET} B"}
+    job = {"name": "pair", "nodes": 8, "ranks_per_node": 4, "ranks": 2}
+    return seconds(machine([{**job, "mapping": ranks, "motif": motif}], **node))
+
+
+def latency(inside: int, cables: int, routers: int) -> float:
+    """Of a packet in an empty network with cut-through: of all links their latency and the time of
+    a flit, of all routers the delay, and once the rest of the packet, on the slowest link. The link
+    of a rank takes 1 ps and has the bandwidth of all that is at the rank together."""
+    rank = NVLINK + NIC
+    flits = FLIT * (2 / rank + inside / NVLINK + cables / NIC)
+    rest = (PACKET - FLIT) / (NIC if cables else NVLINK)
+    fixed = inside * INSIDE_NS + cables * CABLE_NS + routers * ROUTER_NS
+    return fixed * 1e-9 + 2e-12 + flits + rest
+
+
+@pytest.mark.parametrize(
+    ("interface", "ranks", "links"),
+    [
+        # From GPU 1 of node 0 to GPU 3 of node 2, of one unit: one leaf, and inside by the switch.
+        ("rail", [1, 11], (2, 2, 5)),
+        ("pxn", [1, 11], (2, 2, 5)),
+        # By leaf, spine and leaf, straight from GPU to GPU.
+        ("nearest", [1, 11], (0, 4, 5)),
+        # Of the same number: never inside.
+        ("rail", [1, 9], (0, 2, 3)),
+        ("pxn", [1, 9], (0, 2, 3)),
+        # To a node of the other unit: by a spine.
+        ("rail", [1, 29], (0, 4, 5)),
+        # Of one node: by the switch.
+        ("rail", [0, 3], (2, 0, 3)),
+        ("striped", [0, 3], (2, 0, 3)),
+    ],
+)
+def test_a_packet_takes_what_its_links_and_routers_take(
+    interface: str, ranks: list[int], links: tuple[int, int, int]
+) -> None:
+    assert alone(ranks, interface=interface) == pytest.approx(latency(*links), rel=1e-5)
+
+
+def all_to_all(nodes: int, message: int, **node: Any) -> float:
+    motif = {"kind": "all-to-all", "message": f"{message} B", "window": 1000}
+    job = {"name": "all", "nodes": nodes, "ranks_per_node": 4, "motif": motif}
+    data = machine([job], **node)
+    data["simulation"]["engine"] = "flow"
+    return seconds(data)
+
+
+@pytest.mark.parametrize("interface", ["rail", "pxn", "nearest"])
+def test_an_all_to_all_on_rails_fills_the_interfaces(interface: str) -> None:
+    """Of 4 nodes of one unit: through every interface go, each way, the messages of 4 GPUs to
+    12 others over 4 interfaces, 12 of them; all are busy all the time."""
+    message = 1_000_000
+    bound = 12 * message / NIC
+    assert (
+        bound
+        <= all_to_all(4, message, interface=interface)
+        < 1.01 * bound
+        + (
+            # By the spines paths are drawn, some of them twice.
+            2 * bound if interface == "nearest" else 0
+        )
+    )
+
+
+@pytest.mark.parametrize(("kind", "times"), [("switch", 3), ("mesh", 1)])
+def test_inside_a_node_a_switch_or_links_of_pairs_carry_all(kind: str, times: int) -> None:
+    """Three messages leave every GPU: over its one link to the switch, or over a link each."""
+    message = 10_000_000
+    network = {"kind": kind, "bandwidth": "100 GB/s", "latency": "200 ns"}
+    found = all_to_all(1, message, network=network)
+    assert found == pytest.approx(times * message / NVLINK, rel=0.01)
+
+
+def ring(engine: str, size: int, **node: Any) -> float:
+    motif = {"kind": "collective", "operation": "allreduce", "message": f"{size} B"}
+    job = {"name": "reduce", "nodes": 4, "ranks_per_node": 4}
+    data = machine([{**job, "motif": {**motif, "algorithm": "ring"}}], **node)
+    data["simulation"]["engine"] = engine
+    return seconds(data)
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+def test_a_ring_of_all_gpus_takes_its_closed_form(engine: str) -> None:
+    """2(n - 1) steps of 1/n of the vector, each as long as its slowest message: from a node to the
+    next by an interface."""
+    n, size = 16, 16 * 1_024_000
+    found = ring(engine, size, interface="pxn")
+    step = size / n / NIC
+    # From GPU 3 to GPU 0 inside, and by the leaf to the next node.
+    slowest = (2 * INSIDE_NS + 2 * CABLE_NS + 5 * ROUTER_NS) * 1e-9
+    assert found == pytest.approx(2 * (n - 1) * (step + slowest), rel=0.01)
+
+
+def test_planes_are_as_many_networks() -> None:
+    """Striped over two planes of one interface each, a pair has both of them."""
+    planes = {"interfaces": 2, "planes": 2, "wiring": "together", "interface": "striped"}
+    motif = {"kind": "all-to-all", "message": "40 MB"}
+    job = {"name": "pair", "nodes": 2, "ranks_per_node": 1, "motif": motif}
+    both = seconds(machine([job], **planes))
+    one = seconds(machine([job], **{**planes, "interface": "rail"}))
+    assert one == pytest.approx(40e6 / NIC, rel=0.01)
+    # Each of 9,766 packets is drawn: a half has a standard deviation of 1 %, and the larger counts.
+    assert one / 2 < both < 1.04 * one / 2
+
+
+@pytest.mark.parametrize("interface", INTERFACE_CHOICE)
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+def test_results_are_the_same_on_any_number_of_threads(
+    interface: str, engine: str, tmp_path: Path
+) -> None:
+    motif = {"kind": "all-to-all", "message": "8 KiB"}
+    job = {"name": "all", "nodes": 6, "ranks_per_node": 3, "placement": "random-node"}
+    data = machine([{**job, "motif": motif}], interface=interface)
+    data["simulation"]["engine"] = engine
+    found = []
+    for threads in (1, 3, 8) if engine == "packet" else (1,):
+        result = odonata.run(Scenario.from_dict(data), threads=threads)
+        out = tmp_path / str(threads)
+        result.save(out, plots=False)
+        found.append(digests(out))
+        assert result.meta["delivered_bytes"] == 18 * 17 * 8192
+    assert all(one == found[0] for one in found)
+
+
+def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    motif = {"kind": "all-to-all", "message": "64 KiB", "iterations": 20}
+    job = {"name": "all", "nodes": 8, "ranks_per_node": 4, "motif": motif}
+    scenario = Scenario.from_dict(machine([job], interface="striped"))
+    odonata.run(scenario).save(tmp_path / "whole", plots=False)
+    events: list[CheckpointEvent] = []
+
+    def stop(progress: object) -> None:
+        raise RuntimeError("enough")
+
+    keep = Checkpoint(tmp_path / "out", simulated="200 us", on_event=events.append)
+    with pytest.raises(RuntimeError, match="enough"):
+        odonata.run(scenario, checkpoint=keep, progress=stop, threads=2)
+    assert events[-1].kind == "written"
+    odonata.run(scenario, checkpoint=keep).save(tmp_path / "out", plots=False)
+    assert any(event.kind == "resumed" for event in events)
+    assert digests(tmp_path / "out") == digests(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("interface", INTERFACE_CHOICE)
+def test_routing_is_proved_free_of_deadlock(interface: str) -> None:
+    proof = verify(Scenario.from_dict(machine([], interface=interface)))
+    assert (proof.proven, proof.safe) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"planes": 3}, "node.planes", "divides"),
+        ({"interfaces": 3}, "node.interfaces", "4 ranks"),
+        ({"interface": "nearest", "planes": 4, "wiring": "together"}, "node.interface", "pxn"),
+        ({"planes": 4}, "node.wiring", "together"),
+        ({"network": None}, "node.network", "4 ranks"),
+        ({"interface": "own"}, "node.interface", "striped"),
+        ({"ranks": 8, "interfaces": 8, "wiring": "together"}, "job[0].nodes", "4"),
+    ],
+)
+def test_what_does_not_fit_is_refused(change: dict[str, Any], path: str, words: str) -> None:
+    job = {"name": "all", "nodes": 8, "motif": {"kind": "all-to-all", "message": "1 B"}}
+    data = machine([job], **change)
+    data["node"] = {key: value for key, value in data["node"].items() if value is not None}
+    with pytest.raises(ScenarioError) as error:
+        odonata.run(Scenario.from_dict(data))
+    assert error.value.problems[0].path == path
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("extra", "path"),
+    [
+        ({"failures": {"nodes": [1]}}, "failures"),
+        ({"mpi": {"within_node": {"send_overhead": "1 us"}}}, "mpi.within_node"),
+    ],
+)
+def test_what_nodes_with_an_inside_do_not_have(extra: dict[str, Any], path: str) -> None:
+    job = {"name": "all", "nodes": 8, "motif": {"kind": "all-to-all", "message": "1 B"}}
+    with pytest.raises(ScenarioError) as error:
+        odonata.run(Scenario.from_dict({**machine([job]), **extra}))
+    assert error.value.problems[0].path == path
+
+
+def test_a_node_has_no_more_ranks_than_gpus() -> None:
+    motif = {"kind": "all-to-all", "message": "1 B"}
+    job = {"name": "all", "nodes": 8, "ranks_per_node": 5, "motif": motif}
+    with pytest.raises(ScenarioError, match="at most 4, the ranks of a node"):
+        odonata.run(Scenario.from_dict(machine([job])))
