@@ -50,7 +50,7 @@ def alone(ranks: list[int], **node: Any) -> float:
 
 
 def latency(inside: int, cables: int, routers: int) -> float:
-    """Of a packet in an empty network with cut-through: of all links their latency and the time of
+    """A packet in an empty network with cut-through takes of all links the latency and the time of
     a flit, of all routers the delay, and once the rest of the packet, on the slowest link. The link
     of a rank takes 1 ps and has the bandwidth of all that is at the rank together."""
     rank = NVLINK + NIC
@@ -94,7 +94,7 @@ def all_to_all(nodes: int, message: int, **node: Any) -> float:
 
 @pytest.mark.parametrize("interface", ["rail", "pxn", "nearest"])
 def test_an_all_to_all_on_rails_fills_the_interfaces(interface: str) -> None:
-    """Of 4 nodes of one unit: through every interface go, each way, the messages of 4 GPUs to
+    """With 4 nodes of one unit, through every interface go, each way, the messages of 4 GPUs to
     12 others over 4 interfaces, 12 of them; all are busy all the time."""
     message = 1_000_000
     bound = 12 * message / NIC

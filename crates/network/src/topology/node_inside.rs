@@ -73,7 +73,7 @@ pub enum InterfaceChoice {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterfaceWiring {
-    /// Those of a node on successive ports, of one router if it has as many.
+    /// The ones of a node on successive ports, of one router if it has as many.
     #[default]
     Together,
     /// Interface i of every node of a unit on router i of the unit.
@@ -195,7 +195,7 @@ pub enum NodeInsideError {
         router: RouterId,
         /// Its nodes.
         found: usize,
-        /// Those of the first of its unit.
+        /// Nodes of the first of its unit.
         expected: usize,
     },
     /// A network that jobs or time change.
