@@ -18,8 +18,8 @@ packages="$packages iproute2"
 packages="$packages chromium"
 # Open vSwitch in userspace: bridges as optical switches.
 packages="$packages openvswitch-switch openvswitch-common"
-# Ping: what passes through switches, and by how many routers.
-packages="$packages iputils-ping"
+# Ping: what passes through switches, and by how many routers; ethtool: frames that switches need not complete.
+packages="$packages iputils-ping ethtool"
 # Lua: the job_submit file that holds jobs, without a controller around it.
 packages="$packages lua5.3"
 # A subnet manager, switches and hosts for it to manage, and programs that ask them.

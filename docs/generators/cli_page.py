@@ -117,6 +117,7 @@ EXAMPLES = {
     "odonata control verify": "odonata control verify plant.toml",
     "odonata control recover": "odonata control recover plant.toml",
     "odonata control routes": "odonata control routes plant.toml --by pair",
+    "odonata control reroute": "odonata control reroute plant.toml --every '1 s'",
     "odonata control follow": "odonata control follow plant.toml --job 41 --hosts 'n[0-15]' --every '10 s'",
     "odonata tails": "odonata tails probes.csv --column time_us --against b",
     "odonata predict-collective": "odonata predict-collective machine.toml --hosts hosts.txt "

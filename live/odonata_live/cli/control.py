@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from odonata_live.control import Controller, Outcome, Plant
     from odonata_live.control.following import Round
 
+#: Shortest time between two looks at ports.
+_SHORTEST_S = 0.02
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _wait = click.option(
@@ -251,8 +253,10 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
         raise ControlError(f"{plant}: scenario: found nothing; allowed: the network's scenario")
     names = list(network.nodes) if hosts is None else read_hosts(hosts)
     pairs = [(one, other) for one in names for other in names if one != other]
-    with _controller(read, wait) as at_work:
-        held = at_work.settings()
+    held = {}
+    if read.switches:
+        with _controller(read, wait) as at_work:
+            held = at_work.settings()
     ways = network.ways([held[name] for name in read.names], pairs)
     entries: dict[int, list[tuple[str, str, int]]]
     if by == "pair":
@@ -388,6 +392,77 @@ def follow(
             if rounds is None or number < rounds:
                 time.sleep(max(0.0, begin + every - time.monotonic()))
     follower.close()
+
+
+@control.command()
+@_plant_argument
+@hosts_option("Between these nodes only, not all of the plant")
+@click.option(
+    "--every",
+    callback=span,
+    default="1 s",
+    show_default=True,
+    metavar="TIME",
+    help="How often routers are asked for their ports at the least; what they say unasked is dealt "
+    "with at once.",
+)
+@click.option(
+    "--rounds",
+    type=Whole(1),
+    metavar="COUNT",
+    help="End after so many looks at the ports.  [default: go on until SIGTERM]",
+)
+@_wait
+@json_option
+@debug_option
+def reroute(
+    plant: Path, hosts: str | None, every: int, rounds: int | None, wait: float, as_json: bool
+) -> None:
+    """Give routers entries that lead around links that are down, and back when they are up.
+
+    The routers of PLANT (its [[router]] tables; it has no optical switches) say which of their
+    ports are down. Entries are those that the simulator finds for the network with these links
+    in [failures]; only what differs is changed.
+    """
+    import time
+
+    from odonata.machines.hosts import read_hosts
+    from odonata_live.cluster.stopping import stopping
+    from odonata_live.control.rerouting import Rerouter, told
+
+    complain = terminal(stderr=True).print
+    rerouter = Rerouter(
+        _plant(plant),
+        None if hosts is None else read_hosts(hosts),
+        wait_s=wait,
+        say=lambda sentence: complain(escape(sentence)),
+    )
+    number, complaint = 0, ""
+    with stopping(), rerouter:
+        while rounds is None or number < rounds:
+            begin = time.monotonic()
+            try:
+                found = rerouter.look()
+            except OdonataError as error:
+                # What is wrong from the beginning is for people to mend.
+                if number == 0:
+                    raise
+                if str(error) != complaint:
+                    complain(escape(f"look {number}: entries stay as they are: {error}"))
+                complaint = str(error)
+            else:
+                complaint = ""
+                if found.seconds:
+                    if as_json:
+                        print_json({"look": number, **asdict(found)})
+                    else:
+                        say(f"look {number}: {told(found)}")
+                    sys.stdout.flush()
+            number += 1
+            if rounds is None or number < rounds:
+                rerouter.wait(max(0.0, begin + every - time.monotonic()))
+                # A port that comes and goes is not followed more often than this.
+                time.sleep(_SHORTEST_S)
 
 
 def _told(number: int, found: Round) -> str:

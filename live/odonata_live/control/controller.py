@@ -89,6 +89,11 @@ class Controller:
             OutputError: If the journal cannot be opened or made.
             ClusterError: If it is damaged.
         """
+        if not self.plant.switches:
+            raise ControlError(
+                f"{self.plant.file}: switch: found nothing; allowed: [[switch]] for each optical "
+                "switch, or `odonata control reroute`, which needs none"
+            )
         path = self.plant.store.with_name(self.plant.store.name + ".lock")
         busy = (
             f"{path}: another `odonata control` has been at work for {self._wait_s:g} s; try "

@@ -17,7 +17,7 @@ _ETHERTYPE = 0x0800
 
 
 def set_ways(
-    sessions: Sequence[Session],
+    sessions: Mapping[int, Session],
     ways: Sequence[Sequence[Hop]],
     pairs: Sequence[tuple[str, str]],
     addresses: Mapping[str, str],
@@ -34,7 +34,8 @@ def set_ways(
     a circle. Entries of old ways go last. Returns when the routers have done it.
 
     Args:
-        sessions: The routers', with us as their master.
+        sessions: The routers', by number, with us as their master; those on no way may be left
+            out.
         ways: Routers and ports of each pair, as :meth:`.Network.ways` has them.
         pairs: Names of sender and receiver.
         addresses: IPv4 address of each node.
@@ -49,14 +50,14 @@ def set_ways(
     Raises:
         DeviceError: If a router refuses an entry or gives no answer; some may then be set.
     """
-    held: list[dict[tuple[str, str], int]] = []
-    for session in sessions:
+    held: dict[int, dict[tuple[str, str], int]] = {}
+    for number, session in sessions.items():
         of_router = {}
         for entry, pair in _entries(session, job):
             (of_router[pair],) = (a.port for i in entry.instructions for a in i.actions)
-        held.append(of_router)
+        held[number] = of_router
     by_address = [(addresses[one], addresses[other]) for one, other in pairs]
-    wanted: list[set[tuple[str, str]]] = [set() for _ in sessions]
+    wanted: dict[int, set[tuple[str, str]]] = {number: set() for number in sessions}
     new = old = 0
     for from_end in range(max(map(len, ways), default=0)):
         touched = set()
@@ -72,10 +73,10 @@ def set_ways(
                     new += 1
         for router in sorted(touched):
             sessions[router].barrier()
-    gone = [sorted(of_router.keys() - kept) for of_router, kept in zip(held, wanted, strict=True)]
-    if any(gone):
+    gone = {router: sorted(held[router].keys() - wanted[router]) for router in sessions}
+    if any(gone.values()):
         time.sleep(drain_s)
-    for router, without in enumerate(gone):
+    for router, without in gone.items():
         for pair in without:
             _send(sessions[router], "DELETE_STRICT", pair, held[router][pair], priority, job)
             old += 1

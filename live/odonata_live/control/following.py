@@ -131,7 +131,7 @@ class Follower:
         ways = self.network.ways(settings, self._pairs, going)
         routers = self.plant.routers
         return set_ways(
-            [self._session(number) for number in range(len(routers))],
+            {number: self._session(number) for number in range(len(routers))},
             ways,
             self._pairs,
             self.plant.addresses,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -40,22 +41,42 @@ class Network:
     nodes: tuple[str, ...]
 
     @classmethod
-    def from_file(cls, file: Path, nodes: str) -> Network:
+    def from_file(cls, file: Path, nodes: str, *, optical: bool = True) -> Network:
         """Reads the network of a scenario.
+
+        Args:
+            file: The scenario.
+            nodes: Names of its nodes, a host list.
+            optical: Whether it is to have optical switches; otherwise it is to have none.
 
         Raises:
             ScenarioError: If there is none, or it cannot be simulated.
-            ControlError: If it has no optical switches, or `nodes` are not as many as its nodes.
+            ControlError: If it has no optical switches or has some, as `optical` says, it has
+                failures, or `nodes` are not as many as its nodes.
         """
-        return cls.of(Scenario.from_file(file), nodes, str(file))
+        return cls.of(Scenario.from_file(file), nodes, str(file), optical=optical)
 
     @classmethod
-    def of(cls, scenario: Scenario, nodes: str, where: str = "scenario") -> Network:
+    def of(
+        cls, scenario: Scenario, nodes: str, where: str = "scenario", *, optical: bool = True
+    ) -> Network:
         """The network of a scenario; see :meth:`from_file`."""
         data = scenario.to_dict()
         data.pop("job", None)
         network = data["network"]
-        if network["family"] == "reconfigurable-dragonfly":
+        has_switches = network["family"] == "reconfigurable-dragonfly" or "optical" in network
+        if not optical:
+            if has_switches:
+                raise ControlError(
+                    f"{where}: network: found optical switches; allowed: a network without, or "
+                    "[[switch]] for each"
+                )
+            if "failures" in data:
+                raise ControlError(
+                    f"{where}: failures: found a table; allowed: none, as routers say what of the "
+                    "network does not work"
+                )
+        elif network["family"] == "reconfigurable-dragonfly":
             # How circuits are chosen for jobs is for `circuits` to know.
             _set_circuits(network, "jobs", network.get("steering"))
         elif "optical" in network:
@@ -82,8 +103,7 @@ class Network:
     @cached_property
     def _plant(self) -> tuple[bool, list[list[Hop3]], list[list[Hop3]]]:
         plant = _engine.optical_plant(self.scenario.normalised_json())
-        assert plant is not None, "checked when it was made"
-        return plant
+        return (False, [], []) if plant is None else plant
 
     @property
     def one_way(self) -> bool:
@@ -119,6 +139,46 @@ class Network:
     def routers(self) -> int:
         """Number of its routers."""
         return len(_engine.topology(self.scenario.normalised_json())["group_of_router"])
+
+    @cached_property
+    def _cabling(self) -> tuple[list[int], dict[Hop, Hop], dict[Hop, str]]:
+        """Ports of routers, links between them from either end, and nodes at ports.
+
+        The engine writes them as a net file of ibsim, whose ports count from 1.
+        """
+        radix: list[int] = []
+        links: dict[Hop, Hop] = {}
+        nodes: dict[Hop, str] = {}
+        text = _asked(lambda: _engine.export(self.scenario.normalised_json(), "ibsim"))
+        at: int | None = None
+        for line in text.splitlines():
+            if begin := re.match(r'(Switch|Hca) (\d+) "', line):
+                at = None
+                if begin[1] == "Switch":
+                    at = len(radix)
+                    radix.append(int(begin[2]))
+            elif at is not None and (cable := re.match(r'\[(\d+)\] "([SH])-(\d+)"\[(\d+)\]', line)):
+                here, there = (at, int(cable[1]) - 1), int(cable[3])
+                if cable[2] == "S":
+                    links[here] = (there, int(cable[4]) - 1)
+                else:
+                    nodes[here] = self.nodes[there]
+        return radix, links, nodes
+
+    @property
+    def radix(self) -> list[int]:
+        """Ports of each router, connected or not."""
+        return self._cabling[0]
+
+    @property
+    def links(self) -> dict[Hop, Hop]:
+        """The other end of every link between routers, from either end."""
+        return self._cabling[1]
+
+    @property
+    def node_at(self) -> dict[Hop, str]:
+        """The node at every port that has one."""
+        return self._cabling[2]
 
     def router_of(self, node: str) -> int:
         """Number of the router of a node."""
@@ -369,6 +429,8 @@ class Network:
             ScenarioError: If the routing does not know such a network, or no way joins a pair.
             ControlError: If a node is not of this network.
         """
+        if not self.ports:
+            return self._routed_without(pairs, (), ())[0]
         numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
         silent = []
         if self.one_way:
@@ -385,6 +447,87 @@ class Network:
             table["circuits_file"] = str(file)
             spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
             return _asked(lambda: _engine.routes(spec, numbers, silent))
+
+    def ways_around(
+        self, pairs: Sequence[tuple[str, str]], dark: Collection[Hop]
+    ) -> tuple[dict[tuple[str, str], list[Hop]], list[tuple[str, str]]]:
+        """The ways of pairs of nodes where links are down, as the simulator routes them.
+
+        They are those of the network with these links in `[failures]`. Where it falls apart, each
+        part is routed by itself, as if the others had failed.
+
+        Args:
+            pairs: Names of sender and receiver.
+            dark: Both ends of links between routers that are down, and ports to nodes that are.
+
+        Returns:
+            The ways by pair, as :meth:`ways` has them, and the pairs that no way is left for.
+
+        Raises:
+            ScenarioError: If the routing does not take what is left.
+            ControlError: If a node is not of this network.
+        """
+        away = {name for end, name in self.node_at.items() if end in dark}
+        part = self._parts(dark)
+        of_part: dict[int, list[tuple[str, str]]] = {}
+        for one, other in pairs:
+            here, there = (part[self.router_of(name)] for name in (one, other))
+            if here == there and one not in away and other not in away:
+                of_part.setdefault(here, []).append((one, other))
+        ways: dict[tuple[str, str], list[Hop]] = {}
+        for number, inside in of_part.items():
+            routers = [router for router, of in enumerate(part) if of != number]
+            within = {end for end in dark if part[end[0]] == number and end in self.links}
+            found, renumbered = self._routed_without(inside, routers, within)
+            for pair, way in zip(inside, found, strict=True):
+                ways[pair] = [renumbered.get(hop, hop) for hop in way]
+        return ways, [pair for pair in pairs if pair not in ways]
+
+    def _parts(self, dark: Collection[Hop]) -> list[int]:
+        """Which part of the network each router is in: the lowest number of a router there."""
+        near: dict[int, set[int]] = {router: set() for router in range(len(self.radix))}
+        for (router, port), (other, _) in self.links.items():
+            if (router, port) not in dark:
+                near[router].add(other)
+        part = [-1] * len(near)
+        for first in near:
+            reached = [first] if part[first] < 0 else []
+            while reached:
+                router = reached.pop()
+                if part[router] < 0:
+                    part[router] = first
+                    reached += near[router]
+        return part
+
+    def _routed_without(
+        self, pairs: Sequence[tuple[str, str]], routers: Sequence[int], dark: Collection[Hop]
+    ) -> tuple[list[list[Hop]], dict[Hop, Hop]]:
+        """Ways without routers and links, and what ports on them are to be replaced by.
+
+        `[failures]` takes the first of several links between two routers. They are alike, so that
+        the way is the same but for the numbers of their ports.
+        """
+        bundles: dict[tuple[int, int], list[Hop]] = {}
+        for end, (other, _) in sorted(self.links.items()):
+            if end[0] < other:
+                bundles.setdefault((end[0], other), []).append(end)
+        failed, renumbered = [], {}
+        for ends, all_ in bundles.items():
+            left = [end for end in all_ if end not in dark]
+            gone = len(all_) - len(left)
+            if gone:
+                failed.append({"routers": list(ends), "count": gone})
+            for simulated, real in zip(all_[gone:], left, strict=True):
+                renumbered[simulated] = real
+                renumbered[self.links[simulated]] = self.links[real]
+        data = self.scenario.to_dict()
+        failures = {"links": failed, "routers": list(routers)}
+        failures = {key: found for key, found in failures.items() if found}
+        if failures:
+            data["failures"] = failures
+        spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
+        numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
+        return _asked(lambda: _engine.routes(spec, numbers)), renumbered
 
     def _listed(self, settings: Sequence[Connections]) -> str:
         """The circuits as the scenario's `circuits_file` has them."""

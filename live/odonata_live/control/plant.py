@@ -79,7 +79,8 @@ class Plant:
     Attributes:
         file: Where it is written.
         store: The journal.
-        switches: By name. Where there is a network, in the order of its switches.
+        switches: By name, where there is a network in the order of its switches; none where only
+            routers are controlled.
         drivers: The tables of drivers, by name.
         network: What the switches are plugged into, if that is written.
         routers: The network's routers, in its order; none where nobody reads or sets their entries.
@@ -231,9 +232,12 @@ class _Reader:
                 raise self._error(key, "no such key", ", ".join(known))
             if not isinstance(value, known[key]):
                 raise self._error(key, f"found {value!r}", f"a {known[key].__name__}")
-        for key in ("store", "driver", "switch"):
+        for key in ("store", "driver"):
             if not self.table.get(key):
                 raise self._error(key, "found nothing", "it is needed")
+        optical = bool(self.table.get("switch"))
+        if not optical and not self.table.get("router"):
+            raise self._error("switch", "found nothing", "it is needed, or [[router]]")
         directory = self.file.absolute().parent
         drivers = {
             name: {"directory": str(directory), **keys}
@@ -248,7 +252,9 @@ class _Reader:
 
             if "nodes" not in self.table:
                 raise self._error("nodes", "found nothing", "names of the network's nodes: n[0-31]")
-            network = Network.from_file(directory / self.table["scenario"], self.table["nodes"])
+            network = Network.from_file(
+                directory / self.table["scenario"], self.table["nodes"], optical=optical
+            )
         switches = self._switches(drivers, network)
         routers = self._routers(drivers, network)
         addresses = self._addresses(directory, network) if routers else {}
@@ -319,7 +325,7 @@ class _Reader:
         return addresses
 
     def _switches(self, drivers: Mapping[str, Any], network: Network | None) -> dict[str, Switch]:
-        rows = self.table["switch"]
+        rows = self.table.get("switch", [])
         if network is not None and len(rows) != len(network.ports):
             raise self._error(
                 "switch", f"found {len(rows)} switches", f"the {len(network.ports)} of the network"

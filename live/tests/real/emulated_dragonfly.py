@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import subprocess
 from pathlib import Path
 
-from emulated_switches import PATH, SPACES
+from emulated_fabric import End, Fabric
 from odonata_live.control import Controller, Plant, Switch
 from odonata_live.control.drivers.openflow import OpenFlow
 from odonata_live.control.flows import set_ways
@@ -27,8 +25,6 @@ steering = "min-max"
 """
 NODES = [f"n{n}" for n in range(6)]
 ADDRESSES = {name: f"10.7.0.{n + 1}" for n, name in enumerate(NODES)}
-#: Address of every node, so that nobody has to ask.
-MAC = "02:00:00:00:00:07"
 
 
 class Dragonfly:
@@ -56,77 +52,19 @@ class Dragonfly:
             f'addresses = "hosts"\n[driver.ovs]\nkind = "openflow"\ntimeout = 60\n{rows}'
         )
         self.plant = Plant.from_file(directory / "plant.toml")
-        self.process = subprocess.Popen(
-            [*SPACES, "sh", "-e", "-c", self._script()],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self.environment,
-        )
-        assert self.process.stdout is not None
-        said = []
-        for line in self.process.stdout:
-            if line == "ready\n":
-                return
-            said.append(line)
-        raise RuntimeError("".join(said[-20:]))
+        self.fabric = Fabric(directory, ADDRESSES, *self._cables())
 
-    @property
-    def environment(self) -> dict[str, str]:
-        names = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
-        return {**os.environ, "PATH": PATH, **dict.fromkeys(names, str(self.directory))}
-
-    def _script(self) -> str:
+    def _cables(self) -> tuple[list[str], dict[End, End]]:
         network = self.plant.network
         assert network is not None
         # A router's ports: its node, the other router of its group, its global link.
-        ends = {(f"r{n}", 0): (name, "eth0") for n, name in enumerate(NODES)}
+        ends: dict[End, End] = {(f"r{n}", 0): (name, None) for n, name in enumerate(NODES)}
         ends |= {(f"r{n}", 1): (f"r{n + 1}", 1) for n in (0, 2, 4)}
         for switch, ports in enumerate(network.ingress):
             for port, (router, of_router) in enumerate(ports):
                 ends[f"r{router}", of_router] = (f"o{switch}", port)
-        links, add = [], ["ovs-vsctl"]
         switches = [f"o{n}" for n in range(len(network.ingress))]
-        for bridge in [f"r{n}" for n in range(6)] + switches:
-            add += ["--", "add-br", bridge, "--", "set", "bridge", bridge]
-            add += ["datapath_type=netdev", "protocols=OpenFlow13", "fail_mode=secure"]
-        for (bridge, port), (other, at) in ends.items():
-            one = f"{bridge}-{port}"
-            if at == "eth0":
-                links.append(f"link add {one} type veth peer name eth0 netns {other} address {MAC}")
-            else:
-                links.append(f"link add {one} type veth peer name {other}-{at}")
-                links.append(f"link set {other}-{at} up")
-                add += ["--", "add-port", other, f"{other}-{at}", "--", "set", "interface"]
-                add += [f"{other}-{at}", f"ofport_request={int(at) + 1}"]
-            links.append(f"link set {one} up")
-            add += ["--", "add-port", bridge, one, "--", "set", "interface", one]
-            add += [f"ofport_request={port + 1}"]
-        here = self.directory
-        steps = ["mkdir -p /run/netns", "mount -t tmpfs none /run/netns"]
-        steps += [f"ip netns add {name}" for name in NODES]
-        steps.append("ip -batch - <<'END'\n" + "\n".join(links) + "\nEND")
-        for name in NODES:
-            steps.append(f"ip -n {name} addr add {ADDRESSES[name]}/24 dev eth0")
-            steps.append(f"ip -n {name} link set eth0 up")
-            steps += [
-                f"ip -n {name} neigh add {ADDRESSES[other]} lladdr {MAC} dev eth0 nud permanent"
-                for other in NODES
-                if other != name
-            ]
-        steps += [
-            f"ovsdb-tool create {here}/conf.db /usr/share/openvswitch/vswitch.ovsschema",
-            f"ovsdb-server {here}/conf.db --remote=punix:{here}/db.sock --pidfile --detach "
-            "--log-file -vconsole:off",
-            "ovs-vsctl --no-wait init",
-            f"ovs-vswitchd unix:{here}/db.sock --pidfile --detach --log-file -vconsole:off "
-            "--disable-system",
-            shlex.join(add),
-            "echo ready",
-            "cat",
-        ]
-        return "\n".join(steps)
+        return [f"r{n}" for n in range(6)] + switches, ends
 
     def follow(self, routers: OpenFlow, nodes: list[str]) -> int:
         """Gives routers entries for the circuits that switches hold; how many are new."""
@@ -136,38 +74,24 @@ class Dragonfly:
             held = control.settings()
         pairs = [(one, other) for one in nodes for other in nodes if one != other]
         ways = network.ways([held[name] for name in self.plant.names], pairs)
-        sessions = [
-            routers.session(Switch(one.name, one.driver, 3, True, one.device))
-            for one in self.plant.routers
-        ]
+        sessions = {
+            number: routers.session(Switch(one.name, one.driver, 3, True, one.device))
+            for number, one in enumerate(self.plant.routers)
+        }
         return set_ways(sessions, ways, pairs, ADDRESSES)[0]
 
     def echoes(self, one: str, other: str, count: int, size: int = 56) -> subprocess.Popen[str]:
-        """Sends a packet every 5 ms; what it prints tells how many came back."""
-        ping = ["ping", "-n", "-q", "-c", str(count), "-i", "0.005", "-W", "10", "-s", str(size)]
-        return subprocess.Popen(
-            self._inside(one, [*ping, ADDRESSES[other]]), stdout=subprocess.PIPE, text=True
-        )
+        """See :meth:`Fabric.echoes`."""
+        return self.fabric.echoes(one, other, count, size)
 
     def passes(self, one: str, other: str) -> bool:
-        """Whether an echo comes back."""
-        # Where it should not come back there is nothing to wait for; where it should, a long time.
-        ping = ["ping", "-n", "-c", "1", "-W", "60", ADDRESSES[other]]
-        return self._ping(one, ping) == 0
+        """See :meth:`Fabric.passes`."""
+        return self.fabric.passes(one, other)
 
     def is_lost(self, one: str, other: str) -> bool:
-        """Whether no echo comes back, for as long as one would take a thousand times."""
-        return self._ping(one, ["ping", "-n", "-c", "1", "-W", "1", ADDRESSES[other]]) != 0
-
-    def _inside(self, node: str, command: list[str]) -> list[str]:
-        enter = ["nsenter", f"--target={self.process.pid}", "--net", "--mount", "--"]
-        return [*enter, "nsenter", f"--net=/run/netns/{node}", *command]
-
-    def _ping(self, one: str, ping: list[str]) -> int:
-        return subprocess.run(self._inside(one, ping), capture_output=True, check=False).returncode
+        """See :meth:`Fabric.is_lost`."""
+        return self.fabric.is_lost(one, other)
 
     def close(self) -> None:
-        assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
-        self.process.stdout.close()
+        """Ends every process."""
+        self.fabric.close()

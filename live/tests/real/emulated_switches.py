@@ -17,6 +17,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -29,6 +30,7 @@ PROGRAMS = (
     "ip",
     "tc",
     "ping",
+    "ethtool",
 )
 SPACES = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--net", "--mount"]
 PATH = os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"])
@@ -54,85 +56,31 @@ def reason_to_skip_switches() -> str | None:
     return None
 
 
-class EmulatedSwitches:
-    """Bridges, up while the context lasts.
+class OpenVSwitch:
+    """Open vSwitch in userspace, in namespaces of its own; up until it is closed.
 
     Args:
-        bridges: How many; they are called s0, s1, …
-        ports: Of each.
+        directory: Where its sockets lie.
+        steps: Lines of shell that make the interfaces.
+        adding: Words of ovs-vsctl that add the bridges.
 
-    Attributes:
-        directory: Where their sockets lie; removed at the end.
+    Raises:
+        EmulationError: If it does not start.
     """
 
-    def __init__(self, bridges: int, ports: int) -> None:
-        self.bridges = bridges
-        self.ports = ports
-        self.directory = Path()
-        self._space: subprocess.Popen[str] | None = None
-
-    def __enter__(self) -> EmulatedSwitches:
-        self.directory = Path(tempfile.mkdtemp(prefix="odonata-ovs-"))
-        try:
-            self._start()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends every process and removes the directory."""
-        if self._space is not None:
-            with contextlib.suppress(OSError):
-                if self._space.stdin is not None:
-                    self._space.stdin.close()
-            try:
-                self._space.wait(timeout=5)
-            except subprocess.TimeoutExpired:
-                self._space.send_signal(signal.SIGKILL)
-                self._space.wait()
-            if self._space.stdout is not None:
-                self._space.stdout.close()
-            self._space = None
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """Variables that commands of Open vSwitch need."""
-        here = str(self.directory)
-        names = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
-        return {**os.environ, "PATH": PATH, **dict.fromkeys(names, here)}
-
-    def _start(self) -> None:
-        here = self.directory
-        links = ["link set lo up"]
-        for bridge in range(self.bridges):
-            for port in range(self.ports):
-                inner, outer = f"p{bridge}-{port}", f"h{bridge}-{port}"
-                links.append(f"link add {inner} type veth peer name {outer}")
-                links += [f"link set {inner} up", f"link set {outer} up"]
-        add = ["ovs-vsctl"]
-        for bridge in range(self.bridges):
-            add += self._adding(bridge)
+    def __init__(self, directory: Path, steps: Sequence[str], adding: Sequence[str]) -> None:
+        self.directory = directory
         script = [
             # No daemon of IPv6 sends anything by itself.
             "echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6 || true",
-            "ip -batch - <<'END'\n" + "\n".join(links) + "\nEND",
-            f"ovsdb-tool create {here}/conf.db /usr/share/openvswitch/vswitch.ovsschema",
-            f"ovsdb-server {here}/conf.db --remote=punix:{here}/db.sock --pidfile --detach "
-            "--log-file -vconsole:off",
+            *steps,
+            f"ovsdb-tool create {directory}/conf.db /usr/share/openvswitch/vswitch.ovsschema",
+            f"ovsdb-server {directory}/conf.db --remote=punix:{directory}/db.sock --pidfile "
+            "--detach --log-file -vconsole:off",
             "ovs-vsctl --no-wait init",
-            f"ovs-vswitchd unix:{here}/db.sock --pidfile --detach --log-file -vconsole:off "
+            f"ovs-vswitchd unix:{directory}/db.sock --pidfile --detach --log-file -vconsole:off "
             "--disable-system",
-            shlex.join(add),
+            shlex.join(["ovs-vsctl", *adding]),
             "echo ready",
             "cat",
         ]
@@ -150,17 +98,31 @@ class EmulatedSwitches:
             if line == "ready\n":
                 return
             said.append(line)
+        self.close()
         raise EmulationError("Open vSwitch did not start:\n" + "".join(said[-20:]))
 
-    def _adding(self, bridge: int) -> list[str]:
-        name = f"s{bridge}"
-        words = ["--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev"]
-        words += ["protocols=OpenFlow13", "fail_mode=secure"]
-        for port in range(self.ports):
-            inner = f"p{bridge}-{port}"
-            words += ["--", "add-port", name, inner]
-            words += ["--", "set", "interface", inner, f"ofport_request={port + 1}"]
-        return words
+    def close(self) -> None:
+        """Ends every process."""
+        assert self._space.stdin is not None and self._space.stdout is not None
+        with contextlib.suppress(OSError):
+            self._space.stdin.close()
+        try:
+            self._space.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self._space.send_signal(signal.SIGKILL)
+            self._space.wait()
+        self._space.stdout.close()
+
+    @property
+    def pid(self) -> int:
+        """A process outside that has its networks and mounts."""
+        return self._space.pid
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that commands of Open vSwitch need."""
+        names = ("OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR")
+        return {**os.environ, "PATH": PATH, **dict.fromkeys(names, str(self.directory))}
 
     def run(self, *command: str) -> str:
         """What a command of Open vSwitch prints; its sockets are files, so that it runs outside."""
@@ -176,10 +138,110 @@ class EmulatedSwitches:
             raise EmulationError(f"{shlex.join(command)}: {done.stderr.strip()}")
         return done.stdout
 
+    def flows(self, bridge: str) -> list[dict[str, str]]:
+        """The fields of a bridge's entries, as ovs-ofctl prints them."""
+        socket = str(self.directory / f"{bridge}.mgmt")
+        asked = ("ovs-ofctl", "-O", "OpenFlow13", "--no-names", "dump-flows", socket)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                answer = self.run(*asked)
+                break
+            except EmulationError as error:
+                # A busy switch hangs up on who has just been let in: nothing was asked yet.
+                if "failed to open socket" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.1)
+        lines = [
+            line.replace(",", " ").split() for line in answer.splitlines() if "cookie=" in line
+        ]
+        return [dict(word.split("=", 1) for word in words if "=" in word) for words in lines]
+
+
+def in_batch(links: Sequence[str]) -> str:
+    """A line of shell for many commands of ip."""
+    return "ip -batch - <<'END'\n" + "\n".join(links) + "\nEND"
+
+
+def adding_bridge(name: str) -> list[str]:
+    """Words of ovs-vsctl that add a bridge without entries."""
+    words = ["--", "add-br", name, "--", "set", "bridge", name, "datapath_type=netdev"]
+    return [*words, "protocols=OpenFlow13", "fail_mode=secure"]
+
+
+def adding_port(bridge: str, interface: str, number: int) -> list[str]:
+    """Words of ovs-vsctl that add a port to it."""
+    words = ["--", "add-port", bridge, interface, "--", "set", "interface", interface]
+    return [*words, f"ofport_request={number}"]
+
+
+class EmulatedSwitches:
+    """Bridges, up while the context lasts.
+
+    Args:
+        bridges: How many; they are called s0, s1, …
+        ports: Of each.
+
+    Attributes:
+        directory: Where their sockets lie; removed at the end.
+    """
+
+    def __init__(self, bridges: int, ports: int) -> None:
+        self.bridges = bridges
+        self.ports = ports
+        self.directory = Path()
+        self._switches: OpenVSwitch | None = None
+
+    def __enter__(self) -> EmulatedSwitches:
+        self.directory = Path(tempfile.mkdtemp(prefix="odonata-ovs-"))
+        try:
+            self._switches = self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends every process and removes the directory."""
+        if self._switches is not None:
+            self._switches.close()
+            self._switches = None
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _start(self) -> OpenVSwitch:
+        links = ["link set lo up"]
+        for bridge in range(self.bridges):
+            for port in range(self.ports):
+                inner, outer = f"p{bridge}-{port}", f"h{bridge}-{port}"
+                links.append(f"link add {inner} type veth peer name {outer}")
+                links += [f"link set {inner} up", f"link set {outer} up"]
+        adding = [word for bridge in range(self.bridges) for word in self._adding(bridge)]
+        return OpenVSwitch(self.directory, [in_batch(links)], adding)
+
+    def _adding(self, bridge: int) -> list[str]:
+        name = f"s{bridge}"
+        words = adding_bridge(name)
+        for port in range(self.ports):
+            words += adding_port(name, f"p{bridge}-{port}", port + 1)
+        return words
+
+    def run(self, *command: str) -> str:
+        """What a command of Open vSwitch prints."""
+        assert self._switches is not None
+        return self._switches.run(*command)
+
     def inside(self, command: list[str]) -> list[str]:
         """A command that runs where the interfaces are."""
-        assert self._space is not None
-        return ["nsenter", f"--target={self._space.pid}", "--net", "--", *command]
+        assert self._switches is not None
+        return ["nsenter", f"--target={self._switches.pid}", "--net", "--", *command]
 
     def remove(self, bridge: int) -> None:
         """Takes a bridge away, with all that it holds."""
@@ -205,24 +267,9 @@ class EmulatedSwitches:
 
     def entries(self, bridge: int) -> dict[int, tuple[int, int]]:
         """Entries by their port of entry, as ovs-ofctl reads them: port they lead to, cookie."""
-        socket = str(self.directory / f"s{bridge}.mgmt")
-        asked = ("ovs-ofctl", "-O", "OpenFlow13", "--no-names", "dump-flows", socket)
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                answer = self.run(*asked)
-                break
-            except EmulationError as error:
-                # A busy switch hangs up on who has just been let in: nothing was asked yet.
-                if "failed to open socket" not in str(error) or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.1)
+        assert self._switches is not None
         found = {}
-        for line in answer.splitlines():
-            if "cookie=" not in line:
-                continue
-            words = line.replace(",", " ").split()
-            fields = dict(word.split("=", 1) for word in words if "=" in word)
+        for fields in self._switches.flows(f"s{bridge}"):
             _, _, output = fields["actions"].partition(":")
             found[int(fields["in_port"])] = (int(output), int(fields["cookie"], 16))
         return found

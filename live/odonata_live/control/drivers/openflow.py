@@ -59,6 +59,9 @@ class Session:
         self._refused: list[str] = []
         #: Whether something was sent that no barrier has confirmed.
         self.unconfirmed = False
+        self._told_of_ports = False
+        #: Whether it has said that something became of a port since it was asked for them.
+        self.has_news = False
         self._greet()
 
     def _greet(self) -> None:
@@ -138,6 +141,28 @@ class Session:
         request = self.messages.OFPPortStatsRequest(self._datapath, 0, self.constants.OFPP_ANY)
         return {part.port_no: (part.rx_bytes, part.tx_bytes) for part in self._parts(request)}
 
+    def ports(self) -> dict[int, bool]:
+        """The switch's ports by number, and whether the link at each is up.
+
+        From now on the switch says at once what becomes of them (see :meth:`fileno`).
+        """
+        if not self._told_of_ports:
+            # Open vSwitch tells who has called it only if packets may be sent there as well.
+            self.send("OFPSetConfig", flags=self.constants.OFPC_FRAG_NORMAL, miss_send_len=128)
+            self._told_of_ports = True
+        self.has_news = False
+        down, off = self.constants.OFPPS_LINK_DOWN, self.constants.OFPPC_PORT_DOWN
+        found = self._parts(self.messages.OFPPortDescStatsRequest(self._datapath, 0))
+        return {
+            port.port_no: not (port.state & down or port.config & off)
+            for port in found
+            if port.port_no <= self.constants.OFPP_MAX
+        }
+
+    def fileno(self) -> int:
+        """The connection's, which can be read from when the switch says something unasked."""
+        return self._stream.fileno()
+
     def _parts(self, request: Any) -> list[Any]:
         answer = self.ask(request)
         parts = list(answer.body)
@@ -184,6 +209,9 @@ class Session:
                     reply.set_xid(number)
                     reply.serialize()
                     self._stream.sendall(bytes(reply.buf))
+                    continue
+                if kind == self.constants.OFPT_PORT_STATUS:
+                    self.has_news = True
                     continue
                 if kind == self.constants.OFPT_ERROR:
                     self._refused.append(_error(message))
@@ -329,7 +357,11 @@ class OpenFlow:
         session.name = switch.name
         return session
 
-    def _lose(self, switch: Switch) -> None:
+    def is_open(self, name: str) -> bool:
+        """Whether there is a connection to a switch."""
+        return name in self._sessions
+
+    def lose(self, switch: Switch) -> None:
         """Forgets a connection, whatever is on its way in it."""
         session = self._sessions.pop(switch.name, None)
         if session is not None:
@@ -345,7 +377,7 @@ class OpenFlow:
                 session.barrier()
             entries = session.entries()
         except DeviceError:
-            self._lose(switch)
+            self.lose(switch)
             raise
         found = []
         for entry in entries:
@@ -400,7 +432,7 @@ class OpenFlow:
                     instructions=[apply],
                 )
         except DeviceError:
-            self._lose(switch)
+            self.lose(switch)
             raise
 
     def barrier(self, switch: Switch) -> None:
@@ -408,7 +440,7 @@ class OpenFlow:
         try:
             self.session(switch).barrier()
         except DeviceError:
-            self._lose(switch)
+            self.lose(switch)
             raise
 
     def close(self) -> None:
