@@ -10,6 +10,7 @@ import pytest
 import odonata
 from odonata import Checkpoint, Scenario, ScenarioError, verify
 from odonata.names import INTERFACE_CHOICE
+from odonata.network.cost import parts
 from odonata.simulate.checkpoint import CheckpointEvent
 from test_threads import digests
 
@@ -136,6 +137,22 @@ def test_a_ring_of_all_gpus_takes_its_closed_form(engine: str) -> None:
     # From GPU 3 to GPU 0 inside, and by the leaf to the next node.
     slowest = (2 * INSIDE_NS + 2 * CABLE_NS + 5 * ROUTER_NS) * 1e-9
     assert found == pytest.approx(2 * (n - 1) * (step + slowest), rel=0.01)
+
+
+def test_a_ring_of_single_packets_goes_twice_around() -> None:
+    """A rank sends on what it has received: 2(n - 1) messages in a row, of which each round has 12
+    inside nodes and 4 between them; what comes first and last is inside."""
+    inside, between = latency(2, 0, 3), latency(2, 2, 5)
+    found = ring("packet", 16 * PACKET, interface="pxn")
+    assert found == pytest.approx(2 * (12 * inside + 4 * between) - 2 * inside, rel=1e-5)
+
+
+def test_a_machine_costs_what_its_planes_cost() -> None:
+    """Eight leaves and four spines of each plane, and the cables between them; no GPU."""
+    planes = {"interfaces": 2, "planes": 2, "wiring": "together"}
+    found = parts(Scenario.from_dict(machine([], **planes)))
+    assert (found.nodes, found.switches) == (32, {8: 2 * (8 + 4)})
+    assert found.cables == {"terminal": 2 * 32, "level1": 2 * 32}
 
 
 def test_planes_are_as_many_networks() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,9 @@ _DARK, _SLOWER, _BROKEN = (0, (3, 1.5)), (0, (0.8, 1.6)), "#000000"
 #: One of this many groups has its number, if not each has.
 _ROUND = (1, *(base * 10**power for power in range(6) for base in (2, 5, 10)))
 
+#: Characters of a line of the title, which has room for some more.
+_TITLE_WIDTH = 64
+
 #: Length of the picture's longer side in points, about.
 _SIDE = 380.0
 
@@ -62,7 +66,7 @@ def draw_topology(
     Args:
         figure: An empty figure.
         wiring: What to draw.
-        title: In one line.
+        title: In one line, which is broken if it is long.
         job_names: Names of the jobs of ``wiring.job_of_node``.
         damage: What of it does not work, if anything; ``wiring`` is of the whole.
     """
@@ -73,7 +77,7 @@ def draw_topology(
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_title(title)
+    axes.set_title(fill(title, _TITLE_WIDTH))
     shades = None
     if wiring.load is not None:
         shades = ScalarMappable(
