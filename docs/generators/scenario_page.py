@@ -72,6 +72,7 @@ HEADINGS = {
     "SharedNodes": "Shared nodes",
     "MessageCosts": "Costs of NCCL's messages",
     "ManyRanks": "Many ranks",
+    "FreshBuffers": "Fresh buffers",
     "Background": "Background",
     "Job": "Jobs",
     "Phases": "Phases",
@@ -173,7 +174,8 @@ def scenario_page(root: Path) -> str:
     page.definition("Background", "###", "`[machine.background]`")
     page.definition("SharedNodes", "###", "`[machine.shared]`")
     page.definition("MessageCosts", "###", "`[machine.shared.ll]`, `[machine.shared.exchange]`")
-    page.definition("ManyRanks", "###", "`[machine.many_ranks]`")
+    page.definition("ManyRanks", "###", "`[[machine.many_ranks]]`")
+    page.definition("FreshBuffers", "###", "`[machine.fresh_buffers]`")
     page.definition("Job", "##", "`[[job]]`, once for each job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")

@@ -34,6 +34,7 @@ _MODULES = {
     **dict.fromkeys(("ComputePhase", "RepeatPhase", "PhaseFile"), "motif"),
     **dict.fromkeys(("Machine", "HostRange", "SizedRate", "SizedSpread"), "machines.machine"),
     **dict.fromkeys(("SharedNodes", "MessageCosts", "ManyRanks", "Background"), "machines.machine"),
+    "FreshBuffers": "machines.machine",
     **dict.fromkeys(("Link", "LongLink", "NamedLink"), "network"),
     **dict.fromkeys(("Reading", "Grap", "MultifactorTable"), "batch.declared"),
     **dict.fromkeys(("Maintenance", "Reservation", "Schedule"), "batch.declared"),

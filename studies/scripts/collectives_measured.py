@@ -141,7 +141,9 @@ def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[
         if (not operations or row.operation in operations) and row.per_node <= most
     ]
     for number, row in enumerate(asked):
-        case = machine.case(row.hosts, row.operation, row.name, row.bytes, row.per_node)
+        case = machine.case(
+            row.hosts, row.operation, row.name, row.bytes, row.per_node, row.segment
+        )
         if case not in times:
             slow = case.ranks > 32 or case.size > MOST_BY_PACKETS
             times[case] = (

@@ -114,7 +114,7 @@ def test_points_of_a_machine_grow():
         # x1301 begins, as features of Slurm say.
         ("lumi-g", 2978, {"nid005000": 0, "nid007202": 17 * 128 + 96, **LUMI_CABINETS}),
         # as05r3: the 23rd rack.
-        ("mare-nostrum-5", 6480, {"as01r1b01": 0, "as05r3b10": 22 * 72 + 9}),
+        ("mare-nostrum-5", 1120, {"as01r1b01": 0, "as05r3b10": 22 * 32 + 9}),
         ("lumi-c", 2048, {"nid001256": 256}),
         ("piz-daint", 7680, {"nid00384": 384}),
         ("fugaku", 158_976, {"tofu0012": 12, "tofu158975": 158_975}),
@@ -439,24 +439,29 @@ def test_trees_of_open_mpi_take_what_its_sources_say(collective, name, ranks, ex
 
 
 @pytest.mark.parametrize(
-    ("collective", "algorithm", "size"),
+    ("collective", "algorithm", "size", "ranks"),
     [
-        ("allreduce", "ring", 1 << 22),
-        ("allgather", "neighbor_ompi", 1 << 20),
-        ("allgather", "sparbit_over", 1 << 20),
-        ("allgather", "bine_block_by_block_over", 1 << 20),
-        ("alltoall", "pairwise_ompi", 1 << 20),
-        ("alltoall", "linear_ompi", 1 << 20),
-        ("allreduce", "bine_bdw_remap_segmented_over_4096", 1 << 22),
+        ("allreduce", "ring", 1 << 22, 64),
+        ("allgather", "neighbor_ompi", 1 << 20, 64),
+        ("allgather", "sparbit_over", 1 << 20, 64),
+        ("allgather", "sparbit_over", 1 << 20, 100),
+        ("allgather", "bine_block_by_block_over", 1 << 20, 64),
+        ("allgather", "bine_block_by_block_over_any_even", 1 << 20, 126),
+        ("alltoall", "pairwise_ompi", 1 << 20, 64),
+        ("alltoall", "linear_ompi", 1 << 20, 64),
+        ("allreduce", "bine_bdw_remap_segmented_over_4096", 1 << 22, 64),
     ],
 )
-def test_what_repeats_is_not_simulated_to_the_end(monkeypatch, collective, algorithm, size):
+def test_what_repeats_is_not_simulated_to_the_end(monkeypatch, collective, algorithm, size, ranks):
     """On a crossbar rounds are alike, so that a part of them tells what all take."""
     from odonata.machines import prediction
 
     more = "[mpi]\nsend_overhead = '200 ns'\nreceive_overhead = '300 ns'\nsend_delay = '1 us'\n"
-    predictor = Predictor(Scenario.from_toml(SMALL.replace("16", "64") + more))
-    case = predictor.case([f"node{n:02d}" for n in range(1, 65)], collective, algorithm, size)
+    predictor = Predictor(
+        Scenario.from_toml(SMALL.replace("01-16", "001-128").replace("16", "128") + more)
+    )
+    hosts = [f"node{n:03d}" for n in range(1, ranks + 1)]
+    case = predictor.case(hosts, collective, algorithm, size)
     host = HostModel.of(predictor.scenario)
     whole = predictor.time_ns(case, host)
     monkeypatch.setattr(prediction, "MOST_WHOLE", 0)
@@ -506,18 +511,57 @@ def test_a_message_to_another_rank_than_the_last_costs_more(engine):
 def test_jobs_of_many_ranks_may_differ():
     """Beyond ten ranks one has half as much of its node's link."""
     more = """rank_bandwidth = "4 GB/s"
-[machine.many_ranks]
+[[machine.many_ranks]]
+above = 5
+send_delay = "500 us"
+[[machine.many_ranks]]
 above = 10
 rank_bandwidth = "2 GB/s"
 """
     predictor = Predictor(small(more))
     times = []
-    for ranks in (10, 11):
+    for ranks in (5, 10, 11):
         case = predictor.case(HOSTS[:ranks], "scatter", "linear", 1_000_000 * ranks)
         times.append(predictor.predict(case).median_ns)
-    # A megabyte for each but the root itself, at the root's rate.
-    assert times[0] == pytest.approx(9 * 250_000, rel=0.01)
-    assert times[1] == pytest.approx(10 * 500_000, rel=0.01)
+    # A megabyte for each but the root itself, at the root's rate; the delay once, from six on, and
+    # not where the table for more than ten counts.
+    assert times[0] == pytest.approx(4 * 250_000, rel=0.01)
+    assert times[1] == pytest.approx(9 * 250_000 + 500_000, rel=0.01)
+    assert times[2] == pytest.approx(10 * 500_000, rel=0.01)
+
+
+def test_long_buffers_are_new_in_each_call():
+    """Their pages are touched at 1 GB/s before the first message: a buffer of a whole vector in
+    allreduces by recursive doubling, two in reduce-scatters, none in a ring's allgather.
+    """
+    plain = Predictor(small())
+    fresh = Predictor(small("[machine.fresh_buffers]\nabove = '1 MiB'\nbandwidth = '1 GB/s'\n"))
+    buffers = {
+        ("allreduce", "recursive-doubling"): 1,
+        ("reduce-scatter", "recursive-halving"): 2,
+        ("reduce-scatter", "ring"): 1,
+        ("allgather", "ring"): 0,
+    }
+    for (operation, algorithm), count in buffers.items():
+        for size in (1 << 20, 1 << 21):
+            times = [
+                one.predict(one.case(HOSTS[:4], operation, algorithm, size)).median_ns
+                for one in (plain, fresh)
+            ]
+            longer = count * size if size > 1 << 20 else 0
+            assert times[1] - times[0] == pytest.approx(longer, abs=2)
+
+
+def test_segmented_allreduces_send_halves_whole_where_no_size_is_said():
+    """As PICO's does since 27 May 2025: the same messages as with segments of the whole vector."""
+    predictor = Predictor(small())
+    times = [
+        predictor.predict(predictor.case(HOSTS[:8], "allreduce", name, 1 << 20)).median_ns
+        for name in ("bine_bdw_remap_segmented_over", "bine_bdw_remap_segmented_over_1048576")
+    ]
+    assert times[0] == times[1]
+    case = predictor.case(HOSTS[:8], "allreduce", "bine-segmented", 1 << 20, segment=1 << 17)
+    assert predictor.predict(case).median_ns != times[0]
 
 
 @pytest.mark.parametrize("engine", ["packet", "flow"])

@@ -89,9 +89,9 @@ class Form:
 
 def _by_size(values: Sequence[float]) -> HostModel:
     rest = list(values)
-    overhead, delay, call, entry, moved = rest[:5]
-    steps = rest[5 : 5 + len(MESSAGE_SIZES)]
-    combine = rest[5 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    overhead, delay, call, entry, moved, new = rest[:6]
+    steps = rest[6 : 6 + len(MESSAGE_SIZES)]
+    combine = rest[6 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
     busy, delays = message_costs(np.cumsum(steps).tolist(), moved)
     return HostModel(
         send_ns=overhead,
@@ -101,6 +101,7 @@ def _by_size(values: Sequence[float]) -> HostModel:
         delays=delays,
         call_ns=call,
         entry_ns=entry,
+        fresh_byte_ns=new,
         combine=tuple(zip(COMBINE_SIZES, combine, strict=True)),
         copy=tuple(zip(COPY_SIZES, rest[-len(COPY_SIZES) :], strict=True)),
     )
@@ -138,7 +139,8 @@ def message_costs(
 #: Costs by size. Starts are of the order of what is published for such nodes: a core sends some
 #: eight million short messages in a second (Mellanox, by insideHPC, 30 June 2010), and ping-pongs
 #: take one to two microseconds between neighbours; messages at 10 to 25 GB/s from the interface and
-#: back, sums at 5 GB/s, copies at 10 GB/s.
+#: back, sums at 5 GB/s, copies at 10 GB/s; half a microsecond for a fault of a page of 4 KiB, and
+#: some more to register it.
 BY_SIZE = Form(
     "by size",
     (
@@ -147,6 +149,7 @@ BY_SIZE = Form(
         Free("call", "ns", 500.0, 1.5),
         Free("late entry", "ns", 300.0, 1.0),
         Free("move of a short message", "ns/B", 0.1, 0.7),
+        Free("new page", "ns/B", 0.15, 1.0),
         *(
             Free(f"message of {_size(size)}", "ns more", 20 + (size - before) / 50, 1.5)
             for before, size in itertools.pairwise((0, *MESSAGE_SIZES))
@@ -201,6 +204,8 @@ def shared_form(alone: HostModel) -> Form:
             redirect_ns=redirect,
             times=_scaled(alone.times, short, longer, longest),
             delays=tuple((size, time * short) for size, time in alone.delays),
+            # The factors below have what is new in each call.
+            fresh_byte_ns=0.0,
             combine=tuple((size, time * combine) for size, time in alone.combine),
             copy=tuple((size, time * copy) for size, time in alone.copy),
             within=Within(within, within, (), latency, byte),
@@ -578,6 +583,7 @@ def calibrate(
             "auto" if row.library == "nccl" else row.name,
             row.bytes,
             row.per_node,
+            row.segment,
         )
         for row in used
     ]
@@ -780,6 +786,8 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
             for size, low, high in calibration.spread
         ],
     }
+    if host.fresh_byte_ns:
+        machine["fresh_buffers"] = {"bandwidth": f"{round(1e9 / host.fresh_byte_ns / 1e6)} MB/s"}
     if host.rank_byte_ns is not None:
         machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
     if host.exchange_byte_ns is not None:

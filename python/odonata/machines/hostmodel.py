@@ -35,6 +35,16 @@ _EXCHANGES = ("alltoall", "gather", "scatter")
 _FROM_ROOT = ("broadcast", "scatter")
 
 
+#: What needs one buffer of a whole vector, besides allreduces.
+_IN_ORDER = (
+    *(("allgather", "bruck"), ("alltoall", "bruck")),
+    *(("reduce", "rabenseifner"), ("reduce", "bine-scatter-gather")),
+)
+#: Buffers of more bytes than this are new in each call: the largest threshold from which glibc maps
+#: memory, and gives it back when it is freed (`malloc.c`, DEFAULT_MMAP_THRESHOLD_MAX).
+FRESH_ABOVE = 32 * 1024 * 1024
+
+
 def copied(operation: str, algorithm: str, ranks: int, library: str = "") -> float:
     """How often a rank copies its whole vector.
 
@@ -66,6 +76,42 @@ def copied(operation: str, algorithm: str, ranks: int, library: str = "") -> flo
         # Out of the way, up, and back again: of the rank that has most to move.
         return 2.0
     return 1 / ranks
+
+
+def fresh(
+    operation: str, algorithm: str, ranks: int, size: int, segment: int | None, above: int
+) -> int:
+    """Bytes of the buffers that a rank allocates in each call whose pages are new each time.
+
+    Allreduces receive into one buffer of a whole vector, or into two of what they receive at a
+    time; reduce-scatters have a second one for what they combine; Bruck's algorithms order blocks
+    in one (Open MPI 4.1, `coll_base_allreduce.c`, `coll_base_reduce_scatter.c`,
+    `coll_base_allgather.c`, `coll_base_alltoall.c`; PICO's `libbine` and MPICH do the same). Trees
+    of reductions, which allocate at each of their levels, are left out.
+
+    Args:
+        operation: Of the collective.
+        algorithm: By which it is carried out.
+        ranks: That take part.
+        size: Of the vector, in bytes.
+        segment: Of what it receives at a time, where it sends in segments.
+        above: Shorter buffers are not new.
+    """
+    block = -(-size // max(ranks, 1))
+    buffers: tuple[int, ...] = ()
+    if algorithm in ("ring", "segmented-ring", "bine-segmented", "pairwise"):
+        part = size // 2 if algorithm == "bine-segmented" else block
+        part = min(part, segment or part)
+        buffers = (part, part) if operation in ("allreduce", "reduce-scatter") else ()
+        if operation == "reduce-scatter" and algorithm == "ring":
+            buffers += (size,)
+    elif operation == "allreduce" and algorithm not in ("reduce-broadcast", "channel-rings"):
+        buffers = (size,)
+    elif operation == "reduce-scatter":
+        buffers = (size,) if algorithm == "reduce-scatter" else (size, size)
+    elif (operation, algorithm) in _IN_ORDER:
+        buffers = (size,)
+    return sum(buffer for buffer in buffers if buffer > above)
 
 
 @dataclass(frozen=True)
@@ -118,6 +164,8 @@ class HostModel:
         exchange_byte_ns: The same in all-to-alls, gathers and scatters; ``None``: as in others.
         exchange: Costs of messages in those; ``None``: as in others.
         ll: Costs of messages of NCCL's protocol LL; ``None``: as of others.
+        fresh_byte_ns: Of a byte of a buffer whose pages are new in each call.
+        fresh_above: Buffers of more bytes than this are.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -137,6 +185,8 @@ class HostModel:
     exchange_byte_ns: float | None = None
     exchange: Costs | None = None
     ll: Costs | None = None
+    fresh_byte_ns: float = 0.0
+    fresh_above: int = FRESH_ABOVE
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
@@ -149,15 +199,20 @@ class HostModel:
         if not combine and fixed is not None:
             combine = ((1, 1e9 / int(fixed)),)
         rank_bandwidth = machine.rank_bandwidth if machine else None
-        many = machine.many_ranks if machine else None
-        if many is not None and ranks > many.above:
-            rank_bandwidth = many.rank_bandwidth or rank_bandwidth
+        delay = mpi.send_delay
+        many = [table for table in machine.many_ranks if ranks > table.above] if machine else []
+        if many:
+            rank_bandwidth = many[-1].rank_bandwidth or rank_bandwidth
+            delay = delay if many[-1].send_delay is None else many[-1].send_delay
+        new = machine.fresh_buffers if machine else None
         return cls(
             send_ns=_ns(mpi.send_overhead),
             receive_ns=_ns(mpi.receive_overhead),
-            delay_ns=_ns(mpi.send_delay),
+            delay_ns=_ns(delay),
             times=_times(mpi.host_times),
             delays=_times(mpi.delay_times),
+            fresh_byte_ns=(_byte_ns(new.bandwidth) or 0.0) if new else 0.0,
+            fresh_above=int(new.above) if new else FRESH_ABOVE,
             redirect_ns=_ns(mpi.redirect_overhead),
             rank_byte_ns=_byte_ns(rank_bandwidth),
             call_ns=_ns(machine.call) if machine else 0.0,
@@ -194,9 +249,17 @@ class HostModel:
         )
 
     def before_ns(
-        self, operation: str, algorithm: str, ranks: int, size: int, library: str = ""
+        self,
+        operation: str,
+        algorithm: str,
+        ranks: int,
+        size: int,
+        library: str = "",
+        segment: int | None = None,
     ) -> float:
         """What passes before the first message: the call itself, copies, and waiting for others.
+
+        What it costs to touch new pages is a part of it: each rank does so with its own.
 
         Ranks enter a call late by times that are taken to be exponential. Where all wait for all,
         or one for all, the last of n ranks counts: the mean of the largest of n such times is
@@ -208,10 +271,17 @@ class HostModel:
             ranks: That take part.
             size: Of the vector, in bytes.
             library: Who carries it out, for what is copied.
+            segment: Of what is received at a time, where it is sent in segments.
         """
         volume = copied(operation, algorithm, ranks, library) * size
         waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
-        return self.call_ns + waits * self.entry_ns + volume * by_size(self.copy, size)
+        new = fresh(operation, algorithm, ranks, size, segment, self.fresh_above)
+        return (
+            self.call_ns
+            + waits * self.entry_ns
+            + volume * by_size(self.copy, size)
+            + new * self.fresh_byte_ns
+        )
 
     def without_copies(self, above: int, up_to: int) -> HostModel:
         """For messages that are not copied above a size, where those of other algorithms are.

@@ -59,7 +59,8 @@ class Measurement:
         p90_ns: 90th percentile.
         statistic: Whether ``median_ns`` is a ``median`` or a ``mean``.
         hosts: Of the ranks, in order; one per node. Empty if unknown.
-        segment: Bytes of the segments that the algorithm sends in, where its name says so.
+        segment: Bytes of the segments that the algorithm sends in, where its name says so, or the
+            version of the benchmark.
     """
 
     source: str
@@ -230,6 +231,9 @@ def _time(text: str, where: str) -> float:
 
 #: What is read of ``metadata.csv``.
 _COLUMNS = ("timestamp", "test_id", "collective_type", "nnodes", "tasks_per_node")
+#: Until this day PICO's segmented allreduce, where no size is said, sends in segments of the block
+#: of a rank; since then it sends halves whole (its commit ea067fb, `libswing_allreduce.c`).
+_WHOLE_SINCE = "2025_05_27"
 _Tests = Mapping[tuple[str, str], Mapping[str, str]]
 
 
@@ -295,6 +299,10 @@ def _pico(
         ranks = len(ranks_hosts) or _whole(str(nodes * per_node), where, "ranks")
         distinct = tuple(dict.fromkeys(ranks_hosts))
         meaning = measured_name(operation, series["algorithm"])
+        size = _whole(series["count"], f"{source}: {name}", "elements") * element
+        segment = meaning.segment
+        if meaning.algorithm == "bine-segmented" and segment is None and stamp < _WHOLE_SINCE:
+            segment = max(size // ranks, 1)
         yield Measurement(
             source=source.name if stamp in source.name else f"{source.name}/{stamp}",
             test=test,
@@ -303,7 +311,7 @@ def _pico(
             # A library that does not know the name goes on with its own choice.
             algorithm="auto" if name in refused else meaning.algorithm,
             library=meaning.library,
-            bytes=_whole(series["count"], f"{source}: {name}", "elements") * element,
+            bytes=size,
             ranks=ranks,
             per_node=ranks // (len(distinct) or nodes),
             iterations=int(times.size),
@@ -312,7 +320,7 @@ def _pico(
             p90_ns=float(np.percentile(times, 90)),
             statistic="median",
             hosts=distinct,
-            segment=meaning.segment,
+            segment=segment,
         )
 
 

@@ -109,7 +109,7 @@ class Case:
         nodes: Of the network, in the order of ranks.
         per_node: Ranks on each; they follow each other.
         segment: Bytes of segments, of algorithms whose name says; ``None``: what the machine's
-            scenario says, of ``bine-segmented`` the block of a rank.
+            scenario says, of ``bine-segmented`` the whole of a half.
         library: Who carries the algorithm out, of names that say
             (:class:`odonata.machines.names.Measured`); otherwise the library of the scenario.
         protocol: NCCL's, where its tuner has chosen.
@@ -227,6 +227,7 @@ class Predictor:
         algorithm: str,
         size: int,
         per_node: int = 1,
+        segment: int | None = None,
     ) -> Case:
         """A collective on hosts, checked.
 
@@ -237,6 +238,7 @@ class Predictor:
                 rules of the scenario's library choose.
             size: Of the vector of a rank in bytes, all blocks together.
             per_node: Ranks on each host.
+            segment: Bytes of the segments of a measured algorithm, where its name does not say.
 
         Raises:
             MachineError: If a host is unknown or there twice, or the collective, the algorithm or
@@ -246,7 +248,8 @@ class Predictor:
         nodes = nodes_of(hosts, self.hosts, per_node, self.name)
         ours = algorithm_of(operation, algorithm)
         meant = measured_name(operation, algorithm)
-        case = Case(operation, ours, size, tuple(nodes), per_node, meant.segment, meant.library)
+        segment = meant.segment or segment
+        case = Case(operation, ours, size, tuple(nodes), per_node, segment, meant.library)
         check(case)
         if ours != "auto":
             return case
@@ -439,7 +442,9 @@ class Predictor:
 
     def _before_ns(self, case: Case, host: HostModel) -> float:
         library = case.library or self._library.rstrip("-.0123456789")
-        return host.before_ns(case.operation, case.algorithm, case.ranks, case.sent, library)
+        return host.before_ns(
+            case.operation, case.algorithm, case.ranks, case.sent, library, case.segment
+        )
 
     def _simulated_ns(
         self,
@@ -469,7 +474,7 @@ class Predictor:
         host.in_operation(case.operation, case.protocol).put_into(form, case.size)
         segment = case.segment
         if segment is None and case.algorithm == "bine-segmented":
-            segment = max(-(-case.size // _power_of_two(case.ranks)), 1)
+            segment = case.size
         if segment is not None:
             form["mpi"]["collectives"]["segment_bytes"] = segment
         topology = form["network"]["topology"]
@@ -686,8 +691,7 @@ def repeated_within(case: Case, most: int) -> int:
     if case.algorithm == "bine-segmented":
         return sum(min(count, most) for count in _segments(case))
     if case.algorithm in _BLOCK_AFTER_BLOCK:
-        halvings = range(int(math.log2(case.ranks)))
-        return sum(min(1 << power, most) for power in halvings)
+        return sum(min(blocks, most) for blocks in _halvings(case.ranks))
     return min(repeated(case)[0], most)
 
 
@@ -696,10 +700,22 @@ def repeated_within(case: Case, most: int) -> int:
 _OF_CHUNKS, _OF_TREES = 8, 2 * 1024 * 1024
 
 
+def _halvings(ranks: int) -> list[int]:
+    """Blocks of each round in which half of what is left goes, the most first: one less in all.
+
+    For Sparbit and Bine among other numbers than powers of two about as many.
+    """
+    found = []
+    while ranks > 1:
+        found.append(ranks // 2)
+        ranks -= ranks // 2
+    return found
+
+
 def _segments(case: Case) -> list[int]:
     """Segments of each round of a segmented reduce-scatter."""
     stay = _power_of_two(case.ranks)
-    segment = case.segment or max(-(-case.size // stay), 1)
+    segment = case.segment or case.size
     return [
         max(-(-(case.size >> (power + 1)) // segment), 1) for power in range(int(math.log2(stay)))
     ]

@@ -395,6 +395,82 @@ pub(super) fn blocks(
     None
 }
 
+/// As [`blocks`] among an even number of places that is no power of two, without folding: partners
+/// at the same distances around the circle of all places, and each block on its way where its place
+/// parts from that of the sender (`*_block_by_block_any_even` of PICO's `libbine`).
+pub(super) fn blocks_of_even(
+    combines: bool,
+    most: u32,
+    place: u32,
+    size: u32,
+    index: u64,
+) -> Option<AtOnce> {
+    let mut index = u32::try_from(index).ok()?;
+    let bits = u32::BITS - (size - 1).leading_zeros();
+    let around = |from: u32, distance: u32| match from.is_multiple_of(2) {
+        true => {
+            (i64::from(from) + i64::from(distance.cast_signed())).rem_euclid(size.into()) as u32
+        }
+        false => {
+            (i64::from(from) - i64::from(distance.cast_signed())).rem_euclid(size.into()) as u32
+        }
+    };
+    for round in 0..bits {
+        let step = if combines { round } else { bits - 1 - round };
+        let parting = |at: &u32| parts_at(*at, size, bits) == step;
+        let count = (1..size).filter(parting).count() as u32;
+        let messages = count.min(most);
+        let acts = 2 * messages + 1 + if combines { messages } else { 0 };
+        if index >= acts {
+            index -= acts;
+            continue;
+        }
+        let partner = around(place, number(u32::MAX >> (31 - step)));
+        // What goes from one of the two to the other if it combines, and comes from there if not.
+        let block = |of: u32, at: u32| {
+            let apart = (1..size).filter(parting).nth(at as usize);
+            Blocks::one(around(of, apart.expect("fewer than are counted")))
+        };
+        let transfer = |of: u32| Transfer {
+            peer: partner,
+            tag: index / 2,
+            blocks: block(of, index / 2),
+        };
+        return Some(
+            match (index.checked_sub(2 * messages), index % 2, combines) {
+                (Some(0), ..) => AtOnce::Wait,
+                (Some(past), ..) => AtOnce::Combine(block(partner, past - 1)),
+                (None, 0, true) => AtOnce::Collect(transfer(partner)),
+                (None, _, true) => AtOnce::Send(transfer(place)),
+                (None, 0, false) => AtOnce::Receive(transfer(place)),
+                (None, _, false) => AtOnce::Send(transfer(partner)),
+            },
+        );
+    }
+    None
+}
+
+/// The step over whose distance a block goes from place 0 to the place `at` of an even number of
+/// places, if distances grow: the first at which the two part in their order ν. Of two
+/// representations in `bits` bits the one that comes first in it.
+fn parts_at(at: u32, size: u32, bits: u32) -> u32 {
+    // Digits of a place: of even ones of the way down, of odd ones of the way up.
+    let turned = |number: u32| {
+        if at.is_multiple_of(2) {
+            number.wrapping_neg()
+        } else {
+            number
+        }
+    };
+    let order = |number: u32| {
+        let digits = negabinary(turned(number));
+        (digits >> bits == 0).then(|| (digits ^ digits >> 1).reverse_bits() >> (u32::BITS - bits))
+    };
+    let found = [order(at), order(at.wrapping_sub(size))];
+    let first = found.into_iter().flatten().min();
+    first.map_or(u32::MAX, |order| bits - 1 - order.ilog2())
+}
+
 /// As [`halving`] of `split` times as many blocks, in segments of `each` of them one after the
 /// other, of which there are `most` in a round.
 pub(super) fn halving_segments(
@@ -483,6 +559,22 @@ mod tests {
                     assert_eq!(places.partner(partner, step), index);
                 }
             }
+        }
+    }
+
+    /// Every block is sent once, half of them in the first round among powers of two; the counts of
+    /// 200 places are those that PICO's `get_nu` makes (`libbine_utils.h`).
+    #[test]
+    fn blocks_of_even_numbers_part_once() {
+        let counts = |size: u32| -> Vec<usize> {
+            let bits = u32::BITS - (size - 1).leading_zeros();
+            let parting = |step| (1..size).filter(move |&at| parts_at(at, size, bits) == step);
+            (0..bits).map(|step| parting(step).count()).collect()
+        };
+        assert_eq!(counts(200), [100, 50, 18, 16, 8, 4, 2, 1]);
+        assert_eq!(counts(64), [32, 16, 8, 4, 2, 1]);
+        for size in (4..300).step_by(2) {
+            assert_eq!(counts(size).iter().sum::<usize>(), size as usize - 1);
         }
     }
 

@@ -613,6 +613,15 @@ impl Algorithms {
                 let reduced = self.reduce_phases(phases, bytes, size);
                 self.broadcast_phases(reduced, bytes, size)
             }
+            AllreduceAlgorithm::BineBlocks if size.is_multiple_of(2) => {
+                let blocks = Data::Split {
+                    total: bytes,
+                    parts: size,
+                };
+                phases
+                    .then(Pattern::BineBlocks { combines: true }, &blocks)
+                    .then(Pattern::BineBlocks { combines: false }, &blocks)
+            }
             AllreduceAlgorithm::BineBlocks => {
                 let blocks = Data::Split {
                     total: bytes,
@@ -734,6 +743,9 @@ impl Algorithms {
                         .then(Pattern::BineSwap { home: false }, blocks)
                         .then(Pattern::BineDoubling, blocks)
                 })
+            }
+            AllgatherAlgorithm::BineBlocks if size.is_multiple_of(2) => {
+                phases.then(Pattern::BineBlocks { combines: false }, blocks)
             }
             AllgatherAlgorithm::BineTwoBlocks | AllgatherAlgorithm::BineBlocks => {
                 let pattern = match self.allgather {
@@ -858,6 +870,9 @@ impl Algorithms {
                         .then(Pattern::BineHalving, blocks)
                         .then(Pattern::BineSwap { home: true }, blocks)
                 })
+            }
+            ReduceScatterAlgorithm::BineBlocks if size.is_multiple_of(2) => {
+                phases.then(Pattern::BineBlocks { combines: true }, blocks)
             }
             ReduceScatterAlgorithm::BineBlocks => {
                 let (before, after) = (Folding::Combined, Some(Folding::Own));

@@ -390,6 +390,9 @@ impl Phase {
             Pattern::BruckOfMany => return at_once(ring::bruck_of_many(place, size, index)),
             Pattern::Sparbit => return at_once(ring::sparbit(most, place, size, index)),
             Pattern::BineBlocks { combines } => {
+                if !size.is_power_of_two() && size.is_multiple_of(2) {
+                    return at_once(bine::blocks_of_even(*combines, most, place, size, index));
+                }
                 let parts = data.parts();
                 return at_once(bine::blocks(*combines, most, parts, place, size, index));
             }

@@ -6,10 +6,10 @@ use super::kinds::{self, Kinds, job_tables};
 use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
-    Arrivals, Background, Collectives, DrawnFailures, Failures, Family, HostRange, HostTime, Link,
-    LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node, NodeNetwork, OpticalLayer,
-    Outage, Record, Router, Routing, SharedNodes, Simulation, SizedRate, SizedSpread, TrafficClass,
-    WithinNode,
+    Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
+    HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
+    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, SharedNodes, Simulation, SizedRate,
+    SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -43,6 +43,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         SharedNodes::declaration(),
         MessageCosts::declaration(),
         ManyRanks::declaration(),
+        FreshBuffers::declaration(),
         Background::declaration(),
         Machine::declaration(),
     ];

@@ -108,15 +108,31 @@ table! {
 }
 
 table! {
-    /// What differs in jobs of many ranks, where libraries send by other means.
+    /// What differs in jobs of more ranks than a number, with one rank on each node.
     ///
-    /// UCX takes InfiniBand's dynamically connected transport, of eight connections that move from one
-    /// peer to the next, instead of a connection to each.
+    /// Libraries send by other means there, or the machine runs such jobs in another way. The table with
+    /// the largest `above` below the number of ranks counts, alone.
     pub struct ManyRanks {
-        /// Jobs with more ranks than this are jobs of many ranks.
+        /// The table is for jobs with more ranks than this.
         above: u64 = 1 => Notes { needed: true, ..Notes::POSITIVE },
-        /// `machine.rank_bandwidth` for jobs of many ranks. Default: the same as for other jobs.
+        /// `machine.rank_bandwidth` for these jobs. Default: the same as for few ranks.
         rank_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
+        /// `mpi.send_delay` for these jobs. Default: the same as for few ranks.
+        send_delay_ps: Option<u64> = None => Notes::DELAY,
+    }
+}
+
+table! {
+    /// What buffers cost that a collective allocates in each call, where their pages are new each time.
+    ///
+    /// The C library gives long buffers back to the system when they are freed. In the next call their
+    /// pages are touched, and registered with the interface, for the first time again.
+    pub struct FreshBuffers {
+        /// Longer buffers are new in each call. The default is the largest threshold that glibc adapts
+        /// itself to.
+        above_bytes: u64 = 33_554_432 => Notes::POSITIVE,
+        /// Rate at which new pages are touched and registered, before the first message.
+        bandwidth_bytes_per_s: u64 = 0 => Notes { needed: true, ..Notes::BANDWIDTH },
     }
 }
 
@@ -178,7 +194,9 @@ table! {
         /// predictions is simulated and `spread` is not used.
         background: Option<Background> = None,
         /// What differs in jobs of many ranks with one rank on each node.
-        many_ranks: Option<ManyRanks> = None,
+        many_ranks: Vec<ManyRanks> = Vec::new() => Notes { grows: Some("above"), ..Notes::NONE },
+        /// What buffers cost that are new in each call, with one rank on each node. Default: nothing.
+        fresh_buffers: Option<FreshBuffers> = None,
         /// The values that replace those above if several ranks share each node. Default: the same as
         /// with one rank per node.
         shared: Option<SharedNodes> = None,
