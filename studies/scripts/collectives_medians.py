@@ -1,0 +1,167 @@
+"""Predictions beside medians that no calibration has seen: tables of study-collectives-measured.md.
+
+    .venv/bin/python studies/scripts/collectives_medians.py # draws its CSV file
+    .venv/bin/python studies/scripts/collectives_medians.py --simulate # minutes, by ../shared
+
+After --simulate a machine may be named, which is simulated anew. Leaves the CSV file
+data/collectives_medians.csv and three tables of the page. Where the measurements are absent it
+says so and changes nothing.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from odonata.machines.calibration import SHORTEST
+from odonata.machines.prediction import Predictor
+from odonata_studies.marked import markdown, with_tables
+
+HOME = Path(__file__).resolve().parents[1]
+PAGE = HOME / "pages" / "study-collectives-measured.md"
+TABLE = HOME / "data" / "collectives_medians.csv"
+DATA = "shared/data/hardware-collectives"
+#: Scenarios by the names of machines in the table of medians.
+MACHINES = {"leonardo": "leonardo", "mare_nostrum": "mare-nostrum-5"}
+TITLES = {"leonardo": "Leonardo", "mare_nostrum": "MareNostrum 5"}
+
+Row = dict[str, str]
+
+
+def main(options: list[str]) -> None:
+    """Simulates if asked to, and writes the tables."""
+    if "--simulate" in options:
+        found = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
+        if found is None:
+            print(f"skipped: there is no ../{DATA}", file=sys.stderr)
+            return
+        named = [name for name in MACHINES if name in options] or list(MACHINES)
+        kept = [row for row in read() if row["machine"] not in named] if TABLE.exists() else []
+        rows = kept + [row for name in named for row in predicted(name, found)]
+        rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
+        with TABLE.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    rows = read()
+    own = [row for row in rows if not is_choice(row)]
+    tables = {
+        "medians": errors(own),
+        "medians of choices": errors([row for row in rows if is_choice(row)]),
+        "medians fastest": fastest(own),
+    }
+    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+
+
+def predicted(machine: str, folder: Path) -> list[Row]:
+    """Rows of a machine: what was measured and predicted."""
+    with (folder / "more-hosts.csv").open(encoding="utf-8") as stream:
+        hosts = {row["archive"]: row["hosts"].split() for row in csv.DictReader(stream)}
+    with (folder / "more-medians.csv").open(encoding="utf-8") as stream:
+        of_machine = [row for row in csv.DictReader(stream) if row["machine"] == machine]
+    measured = [row for row in of_machine if int(row["bytes"]) >= SHORTEST]
+    predictor = Predictor.from_file(
+        HOME.parent / "examples" / "machines" / f"{MACHINES[machine]}.toml"
+    )
+    found = []
+    for number, row in enumerate(measured):
+        name = "auto" if is_choice(row) else row["algorithm"]
+        case = predictor.case(
+            hosts[row["archive"]],
+            row["collective"],
+            name,
+            int(row["bytes"]),
+            int(row["tasks_per_node"]),
+        )
+        ours = predictor.predict(case)
+        found.append(
+            {
+                **{key: row[key] for key in ("machine", "nodes", "collective", "algorithm")},
+                "simulated": ours.algorithm,
+                "bytes": row["bytes"],
+                "measured_ns": f"{float(row['median_ns']):.0f}",
+                "predicted_ns": f"{ours.median_ns:.0f}",
+                "predicted_p10_ns": f"{ours.p10_ns or ours.median_ns:.0f}",
+                "predicted_p90_ns": f"{ours.p90_ns or ours.median_ns:.0f}",
+            }
+        )
+        print(f"{machine} {number + 1} of {len(measured)}", file=sys.stderr, end="\r")
+    return found
+
+
+def is_choice(row: Row) -> bool:
+    """Whether the library chose the algorithm."""
+    return row["algorithm"].startswith("default")
+
+
+def read() -> list[Row]:
+    """What was written."""
+    with TABLE.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def errors(rows: list[Row]) -> str:
+    """Errors by machine, nodes and collective, and of a machine's rows together."""
+    lines = []
+    for machine, title in TITLES.items():
+        of_machine = [row for row in rows if row["machine"] == machine]
+        nodes = ", ".join(sorted({row["nodes"] for row in of_machine}))
+        collectives = sorted({row["collective"] for row in of_machine})
+        for collective in (*collectives, "all"):
+            group = [row for row in of_machine if collective in (row["collective"], "all")]
+            off = np.array(
+                [float(row["predicted_ns"]) / float(row["measured_ns"]) - 1 for row in group]
+            )
+            inside = np.mean(
+                [
+                    float(row["predicted_p10_ns"])
+                    <= float(row["measured_ns"])
+                    <= float(row["predicted_p90_ns"])
+                    for row in group
+                ]
+            )
+            lines.append(
+                [
+                    title,
+                    nodes,
+                    collective,
+                    str(len(group)),
+                    f"{100 * np.median(np.abs(off)):.0f} %",
+                    f"{100 * np.quantile(np.abs(off), 0.9):.0f} %",
+                    f"{100 * np.median(off):+.0f} %",
+                    f"{100 * inside:.0f} %",
+                ]
+            )
+    header = ["machine", "nodes", "collective", "rows", "median error", "90th percentile"]
+    return markdown([*header, "bias", "within p10 to p90"], lines, labels=3)
+
+
+def fastest(rows: list[Row]) -> str:
+    """How often the fastest of the measured algorithms is named, or one within 10 %."""
+    lines = []
+    for machine, title in TITLES.items():
+        of_machine = [row for row in rows if row["machine"] == machine]
+
+        def case(row: Row) -> tuple[str, int]:
+            return row["collective"], int(row["bytes"])
+
+        cases, near = 0, 0
+        for _, group in itertools.groupby(sorted(of_machine, key=case), key=case):
+            of_case = list(group)
+            if len({row["simulated"] for row in of_case}) < 2:
+                continue
+            choice = min(of_case, key=lambda row: float(row["predicted_ns"]))["simulated"]
+            times = [(float(row["measured_ns"]), row["simulated"] == choice) for row in of_case]
+            best = min(time for time, _ in times)
+            cases += 1
+            near += min(time for time, chosen in times if chosen) <= 1.1 * best
+        lines.append([title, str(cases), f"{100 * near / max(cases, 1):.0f} %"])
+    return markdown(["machine", "cases", "fastest, or within 10 %"], lines)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
