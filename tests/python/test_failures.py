@@ -393,7 +393,7 @@ def test_what_does_not_work_is_drawn(
         ({"draw": [{"mtbf": "1 ms", "count": 1}]}, "either `count` or `mtbf`"),
         ({"draw": [{"mtbf": "1 ms", "until": "1 us"}]}, "either `until` or `mtbf`"),
         ({"draw": [{"repair": "1 ms", "count": 1}]}, "only with `mtbf`"),
-        ({"draw": [{"part": "routers", "mtbf": "1 ms"}]}, 'only with part = "links"'),
+        ({"draw": [{"part": "nodes", "count": 1, "until": "1 ms"}]}, "have worked before"),
         ({"draw": [{"mtbf": "1 ms"}]}, "give `simulation.duration`"),
         (
             {"draw": [{"part": "nodes", "link_class": "global", "count": 1}]},
@@ -428,7 +428,7 @@ def test_what_does_not_work_is_drawn(
         ),
         (
             {"draw": [{"part": "routers", "count": 1, "at": "8 us"}]},
-            "out of service for the whole run",
+            'only with in_flight = "lost"',
         ),
         (
             {"links": [{"router": 0, "at": "5 us"}]},
@@ -546,6 +546,27 @@ def test_a_job_whose_packets_find_no_way_is_aborted() -> None:
     assert row["bytes_lost"] == 256
     assert 15_000_000 <= row["aborted_ps"] <= 16_000_000
     assert found.meta["lost_bytes"] == 256
+
+
+def test_what_is_drawn_at_a_moment_is_what_is_drawn_for_the_whole_run() -> None:
+    """The two nodes that a seed takes, and the same two listed: equal results."""
+    load = {"kind": "all-to-all", "message": "4 KiB"}
+    network = {**DRAGONFLY, "routing": "up-down"}
+    draw = {"part": "nodes", "count": 2}
+    left = odonata.run(scenario(network, {"draw": [draw]}, nodes=70, motif=load))
+    lost = sorted(set(range(72)) - set(left.placement["node"].to_pylist()))
+    assert len(lost) == 2
+    losing = {"in_flight": "lost", "resend_after": "5 us", "retries": 1}
+    drawn = {**losing, "draw": [{**draw, "at": "5 us"}]}
+    listed = {**losing, "outages": [{"nodes": lost, "at": "5 us"}]}
+    one, other = (
+        odonata.run(scenario(network, failures, nodes=72, motif=load))
+        for failures in (drawn, listed)
+    )
+    for name in ("jobs", "links", "losses"):
+        assert one.table(name) == other.table(name)
+    (row,) = one.table("losses").to_pylist()
+    assert row["aborted_ps"] > 10_000_000
 
 
 @pytest.mark.parametrize(

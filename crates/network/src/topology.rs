@@ -55,8 +55,8 @@ pub use dragonfly_plus::{
     largest_dragonfly_plus,
 };
 pub use failures::{
-    Amount, DarkEnd, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment,
-    Losses, OnTheWay, OutOfService, Outage, Part,
+    Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment, Losses,
+    OnTheWay, OutOfService, Outage, Part,
 };
 pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts, without_circuits};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};

@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use odonata_declare::Named;
 use odonata_load::{OpenLoop, Program};
-use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId};
+use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId, Sender};
 use serde::{Deserialize, Serialize};
 
 use crate::classes::TrafficClass;
 use crate::congestion::CongestionControl;
-use crate::outcome::Sender;
 
 /// How a packet passes through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]

@@ -36,7 +36,7 @@ pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
     Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,
     LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity,
-    RankInterval, RankTimes, Reconfiguration, Sender, Timeline, Traffic,
+    RankInterval, RankTimes, Reconfiguration, Timeline, Traffic,
 };
 pub use parameter::Parameter;
 pub use timeline::TimelineCollector;

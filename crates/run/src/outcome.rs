@@ -2,7 +2,7 @@
 
 use odonata_declare::Named;
 use odonata_load::CollectiveKind;
-use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId};
+use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender};
 
 use crate::histogram::Histogram;
 
@@ -228,15 +228,6 @@ pub struct LinkOutcome {
     pub busy_ps: u64,
     /// Time during which it was free and packets waited for it, but none had credits.
     pub stall_ps: u64,
-}
-
-/// Who sends over a link: a port of a router, or a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sender {
-    /// The router that a port belongs to, over the link of that port.
-    Router(PortId),
-    /// A node, to its router.
-    Node(NodeId),
 }
 
 /// What one job did at a link, counted from warm-up on.

@@ -73,3 +73,12 @@ id!(
     /// A rank (process) inside one job.
     RankId
 );
+
+/// Who sends over a link: a port of a router, or a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sender {
+    /// The router that a port belongs to, over the link of that port.
+    Router(PortId),
+    /// A node, to its router.
+    Node(NodeId),
+}

@@ -8,5 +8,5 @@ mod ids;
 mod quantities;
 pub mod random;
 
-pub use ids::{GroupId, JobId, NodeId, OcsId, PortId, RankId, RouterId};
+pub use ids::{GroupId, JobId, NodeId, OcsId, PortId, RankId, RouterId, Sender};
 pub use quantities::{Bandwidth, BandwidthError, Bytes, Picoseconds};

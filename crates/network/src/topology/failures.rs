@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use odonata_declare::Named;
 use odonata_units::random::{Purpose, StreamKey};
-use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId};
+use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId, Sender};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -127,7 +127,7 @@ pub enum Amount {
     Count(u32),
     /// A share of those that there are in the whole network, rounded to the nearest number.
     Share(f64),
-    /// All, again and again up to the end of the run: each link works for an exponentially distributed
+    /// All, again and again up to the end of the run: each works for an exponentially distributed
     /// time of mean `mtbf`, and then fails for one of mean `repair`, or for good.
     OverTime {
         /// Mean time between a repair and the next failure.
@@ -148,7 +148,7 @@ pub struct DrawnFailures {
     pub class: Option<String>,
     /// How many.
     pub amount: Amount,
-    /// What is wrong with links, and when; routers and nodes are out of service for the whole run.
+    /// What is wrong with links, and when; routers and nodes are out of service then.
     pub impairment: Impairment,
 }
 
@@ -183,15 +183,6 @@ pub enum OnTheWay {
         /// How long that takes after each change.
         reconvergence: Picoseconds,
     },
-}
-
-/// Who sends over a link that is dark for a part of the run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DarkEnd {
-    /// The port of a router.
-    Port(PortId),
-    /// A node.
-    Node(NodeId),
 }
 
 /// All that does not work in a network.
@@ -395,7 +386,10 @@ impl Failures {
     ///
     /// # Errors
     /// As [`Failures::of`].
-    pub fn dark(&self, whole: &Topology) -> Result<Vec<(DarkEnd, During)>, FailureError> {
+    pub fn dark(
+        &self,
+        whole: &Topology,
+    ) -> Result<Vec<(Sender, Picoseconds, Picoseconds)>, FailureError> {
         if self.on_the_way == OnTheWay::Drained {
             return Ok(Vec::new());
         }
@@ -403,11 +397,11 @@ impl Failures {
         let mut dark = Vec::new();
         for (&link, during) in &damage.timed {
             let (one, other) = damage.links[link];
-            let ends = [one, other].map(DarkEnd::Port);
-            dark.extend(
-                ends.iter()
-                    .flat_map(|&end| during.iter().map(move |&one| (end, one))),
-            );
+            let ends = [one, other].map(Sender::Router);
+            dark.extend(ends.iter().flat_map(|&end| {
+                let during = during.iter();
+                during.map(move |one| (end, one.from, one.until))
+            }));
         }
         for (&of, during) in &damage.outages {
             let ports = match of {
@@ -419,16 +413,16 @@ impl Failures {
             };
             for port in ports {
                 let peer = match whole.peer[port] {
-                    Peer::Port(peer) => DarkEnd::Port(peer),
-                    Peer::Node(node) => DarkEnd::Node(node),
+                    Peer::Port(peer) => Sender::Router(peer),
+                    Peer::Node(node) => Sender::Node(node),
                     Peer::Unconnected => continue,
                 };
-                for end in [DarkEnd::Port(PortId::from_index(port)), peer] {
-                    dark.extend(during.iter().map(|&during| (end, during)));
+                for end in [Sender::Router(PortId::from_index(port)), peer] {
+                    dark.extend(during.iter().map(|one| (end, one.from, one.until)));
                 }
             }
         }
-        dark.sort_unstable_by_key(|&(end, during)| (end, during.from, during.until));
+        dark.sort_unstable();
         dark.dedup();
         Ok(dark)
     }
@@ -468,18 +462,21 @@ impl Failures {
 
 /// Marks a listed router or node, a `what`, as lost.
 fn lose(lost: &mut [bool], number: usize, what: &str, entry: Entry) -> Result<(), FailureError> {
-    let last = lost.len() - 1;
-    match lost.get_mut(number) {
-        None => wrong(
-            entry,
-            format!("there is no {what} {number}: the network's {what}s are 0 to {last}"),
-        ),
-        Some(true) => wrong(entry, format!("{what} {number} is listed twice")),
-        Some(lost) => {
-            *lost = true;
-            Ok(())
-        }
+    if works(lost, number, what, entry)? {
+        lost[number] = true;
+        return Ok(());
     }
+    wrong(entry, format!("{what} {number} is listed twice"))
+}
+
+/// Whether a router or node, a `what`, works as far as is known.
+fn works(lost: &[bool], number: usize, what: &str, entry: Entry) -> Result<bool, FailureError> {
+    let Some(lost) = lost.get(number) else {
+        let last = lost.len() - 1;
+        let message = format!("there is no {what} {number}: the network's {what}s are 0 to {last}");
+        return wrong(entry, message);
+    };
+    Ok(!lost)
 }
 
 /// What of a network works, while failures are added.
@@ -547,36 +544,43 @@ impl Damage {
             OutOfService::Router(router) => ("router", router.index(), &self.lost_routers),
             OutOfService::Node(node) => ("node", node.index(), &self.lost_nodes),
         };
-        match lost.get(number) {
-            None => {
-                let last = lost.len() - 1;
-                let message =
-                    format!("there is no {what} {number}: the network's {what}s are 0 to {last}");
-                return wrong(entry, message);
-            }
-            Some(true) => {
-                let message =
-                    format!("{what} {number} is out of service for the whole run already");
-                return wrong(entry, message);
-            }
-            Some(false) => {}
+        if !works(lost, number, what, entry)? {
+            let message = format!("{what} {number} is out of service for the whole run already");
+            return wrong(entry, message);
         }
         if let OutOfService::Node(node) = outage.of {
             let router = topology.router_of_node(node);
-            let with = self.outages.get(&OutOfService::Router(router));
-            let mut with = with.into_iter().flatten();
-            if self.lost_routers[router.index()] || with.any(|one| one.overlaps(outage.during)) {
+            if !self.serves(OutOfService::Router(router), outage.during) {
                 let message = format!("node {node} is out of service with its router {router}");
                 return wrong(entry, message);
             }
         }
-        let said = self.outages.entry(outage.of).or_default();
-        if said.iter().any(|other| other.overlaps(outage.during)) {
+        if !self.serves(outage.of, outage.during) {
             let message = format!("{what} {number} is out of service already at that time");
             return wrong(entry, message);
         }
-        said.push(outage.during);
+        self.lose(outage.of, outage.during);
         Ok(())
+    }
+
+    /// Whether a router or node, of itself, works during all of a time.
+    fn serves(&self, of: OutOfService, during: During) -> bool {
+        let lost = match of {
+            OutOfService::Router(router) => self.lost_routers[router.index()],
+            OutOfService::Node(node) => self.lost_nodes[node.index()],
+        };
+        let mut said = self.outages.get(&of).into_iter().flatten();
+        !lost && !said.any(|other| other.overlaps(during))
+    }
+
+    fn lose(&mut self, of: OutOfService, during: During) {
+        match of {
+            _ if during != During::WHOLE_RUN => {
+                self.outages.entry(of).or_default().push(during);
+            }
+            OutOfService::Router(router) => self.lost_routers[router.index()] = true,
+            OutOfService::Node(node) => self.lost_nodes[node.index()] = true,
+        }
     }
 
     /// Whether nothing has been said of a link for any of this time.
@@ -710,28 +714,31 @@ impl Damage {
             let ends = self.routers_of(*link);
             ends.iter().all(|router| !self.lost_routers[router.index()])
         };
+        let during = drawn.impairment.during;
+        let router = |index| OutOfService::Router(RouterId::from_index(index));
+        let node = |index| OutOfService::Node(NodeId::from_index(index));
         let (all, mut working): (usize, Vec<usize>) = match drawn.part {
             Part::Links => (
                 (0..self.links.len()).filter(of_class).count(),
                 (0..self.links.len())
                     .filter(of_class)
-                    .filter(|&link| self.works(link, drawn.impairment.during))
+                    .filter(|&link| self.works(link, during))
                     .filter(routers_work)
                     .collect(),
             ),
             Part::Routers => (
                 topology.routers(),
                 (0..topology.routers())
-                    .filter(|&router| !self.lost_routers[router])
+                    .filter(|&one| self.serves(router(one), during))
                     .collect(),
             ),
             Part::Nodes => (
                 topology.nodes(),
                 (0..topology.nodes())
-                    .filter(|&node| !self.lost_nodes[node])
-                    .filter(|&node| {
-                        let router = topology.router_of_node(NodeId::from_index(node));
-                        !self.lost_routers[router.index()]
+                    .filter(|&one| self.serves(node(one), during))
+                    .filter(|&one| {
+                        let of = topology.router_of_node(NodeId::from_index(one));
+                        self.serves(OutOfService::Router(of), during)
                     })
                     .collect(),
             ),
@@ -740,21 +747,24 @@ impl Damage {
         // A key for each part, so that a larger amount contains a smaller one.
         let stream = StreamKey::new(seed, Purpose::Failures);
         let of_part = (index as u64) << 34 | (drawn.part as u64) << 32;
+        let mut fail = |one: usize, during: During| match drawn.part {
+            Part::Links => self.fail(
+                one,
+                Impairment {
+                    during,
+                    ..drawn.impairment
+                },
+            ),
+            Part::Routers => self.lose(router(one), during),
+            Part::Nodes => self.lose(node(one), during),
+        };
         let count = match drawn.amount {
             Amount::Count(count) => count as usize,
             Amount::Share(share) => (share * all as f64).round() as usize,
             Amount::OverTime { mtbf, repair, end } => {
-                for link in working {
-                    let times = alternating(stream, of_part | link as u64, mtbf, repair, end);
-                    for during in times {
-                        self.fail(
-                            link,
-                            Impairment {
-                                during,
-                                ..drawn.impairment
-                            },
-                        );
-                    }
+                for one in working {
+                    let times = alternating(stream, of_part | one as u64, mtbf, repair, end);
+                    times.for_each(|during| fail(one, during));
                 }
                 return Ok(());
             }
@@ -775,11 +785,7 @@ impl Damage {
         }
         working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
         for &one in &working[..count] {
-            match drawn.part {
-                Part::Links => self.fail(one, drawn.impairment),
-                Part::Routers => self.lost_routers[one] = true,
-                Part::Nodes => self.lost_nodes[one] = true,
-            }
+            fail(one, during);
         }
         Ok(())
     }

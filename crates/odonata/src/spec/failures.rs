@@ -72,11 +72,11 @@ table! {
         share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1.0), most: Some(1e6), ..Notes::NONE },
         /// In place of `share`: how many.
         count: Option<u32> = None => Notes::COUNT,
-        /// In place of both: every link works for a time of this mean and fails, again and again up to
+        /// In place of both: every part works for a time of this mean and fails, again and again up to
         /// the end of the run; the times are exponentially distributed.
         #[serde(skip_serializing_if = "Option::is_none")]
         mtbf_ps: Option<u64> = None => Notes::POSITIVE,
-        /// With `mtbf`: the mean time until a failed link works again, likewise. Default: it never does.
+        /// With `mtbf`: the mean time until what failed works again, likewise. Default: it never does.
         #[serde(skip_serializing_if = "Option::is_none")]
         repair_ps: Option<u64> = None => Notes::POSITIVE,
         /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
@@ -84,17 +84,13 @@ table! {
         /// With `part = "links"`: the share of the packets that arrive damaged, as for links that are listed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_rate: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1e-6), most: Some(990_000.0), ..Notes::NONE },
-        /// With `part = "links"`: when they fail, as for links that are listed.
+        /// When they fail, as for links and outages that are listed.
         #[serde(skip_serializing_if = "Option::is_none")]
         at_ps: Option<u64> = None => Notes::POSITIVE,
-        /// With `part = "links"`: when they work again. Default: never.
+        /// When they work again. Default: never.
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "at" when [("part", Test::IsNot("links")), ("at", Test::Given)] =>
-        "only with part = \"links\": routers and nodes are out of service for the whole run";
-    refuse "until" when [("part", Test::IsNot("links")), ("until", Test::Given)] =>
-        "only with part = \"links\": routers and nodes are out of service for the whole run";
     refuse "" as "neither" when [("share", Test::Absent), ("count", Test::Absent), ("mtbf", Test::Absent)] =>
         "`share`, `count` or `mtbf`";
     refuse "share" as "mtbf" when [("share", Test::Given), ("mtbf", Test::Given)] =>
@@ -107,8 +103,8 @@ table! {
         "either `until` or `mtbf` with `repair`";
     refuse "repair" when [("repair", Test::Given), ("mtbf", Test::Absent)] =>
         "only with `mtbf`";
-    refuse "mtbf" when [("part", Test::IsNot("links")), ("mtbf", Test::Given)] =>
-        "only with part = \"links\": routers and nodes are out of service for the whole run";
+    refuse "at" as "start" when [("part", Test::IsNot("links")), ("until", Test::Given), ("at", Test::Absent)] =>
+        "the time of the failure: routers and nodes that are repaired have worked before";
     refuse "" as "both" when [("share", Test::Given), ("count", Test::Given)] =>
         "either `share` or `count`";
     refuse "link_class" when [("part", Test::IsNot("links")), ("link_class", Test::Given)] =>

@@ -2,7 +2,8 @@
 
 use odonata_declare::Named;
 use odonata_network::{LinkKind, Peer};
-use odonata_run::{Arrival, Direction, JobAtLink, JobWait, Sender};
+use odonata_run::{Arrival, Direction, JobAtLink, JobWait};
+use odonata_units::Sender;
 
 use super::{Filling, id, kind_code};
 use crate::finished::Run;

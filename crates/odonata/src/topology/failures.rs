@@ -2,8 +2,8 @@
 
 use odonata_network::Topology;
 use odonata_network::topology::failures::Entry;
-use odonata_network::topology::{DarkEnd, FailureError};
-use odonata_run::{Losses, Sender};
+use odonata_network::topology::{FailureError, Part};
+use odonata_run::Losses;
 use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
@@ -29,6 +29,20 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         return Err(SpecError::new("failures", message));
     }
     check_times(scenario)?;
+    let drawn = network.failures.draw.iter().enumerate();
+    for (index, drawn) in drawn.filter(|(_, drawn)| drawn.part != Part::Links) {
+        let key = match (drawn.at_ps, drawn.mtbf_ps) {
+            (Some(_), _) => "at",
+            (None, Some(_)) => "mtbf",
+            (None, None) => continue,
+        };
+        if network.failures.in_flight == InFlight::Drained {
+            let key = format!("{}.{key}", key_of(Entry::Drawn(index)));
+            let message = "only with in_flight = \"lost\": what is in a router or node that fails \
+                           cannot be drained";
+            return Err(SpecError::new(key, message));
+        }
+    }
     if network.failures.in_flight == InFlight::Lost && !network.failures.loses_packets() {
         let allowed = "\"drained\": nothing goes out of service during the run (`at`, `mtbf`, \
                        `outages`), so that nothing is lost";
@@ -53,17 +67,10 @@ pub(super) fn losses(whole: &Topology, scenario: &Scenario) -> Result<Losses, Sp
     let failures = &scenario.network.failures;
     let listed = failures.listed(scenario.simulation.duration_ps);
     let dark = listed.dark(whole).map_err(|error| at_its_key(&error))?;
-    let sender = |end| match end {
-        DarkEnd::Port(port) => Sender::Router(port),
-        DarkEnd::Node(node) => Sender::Node(node),
-    };
-    let dark = dark.into_iter();
     let moments = moments(whole, scenario)?.into_iter();
     let (resend_after, retries) = failures.resending();
     Ok(Losses {
-        dark: dark
-            .map(|(end, during)| (sender(end), during.from, during.until))
-            .collect(),
+        dark,
         unreachable: moments
             .map(|(from, left)| (from, left.lost_nodes().collect()))
             .collect(),

@@ -1,8 +1,8 @@
 //! Links that lose packets for a part of a run: which, when, and for how long nobody can reach whom.
 
 use odonata_network::{Peer, Topology};
-use odonata_run::{Losses, Parameter, Sender, SimError};
-use odonata_units::Picoseconds;
+use odonata_run::{Losses, Parameter, SimError};
+use odonata_units::{Picoseconds, Sender};
 
 /// What becomes of a packet on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

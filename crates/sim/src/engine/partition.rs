@@ -16,10 +16,8 @@ use std::ops::Range;
 use odonata_mpi::Rank;
 use odonata_network::{Peer, Topology};
 use odonata_run::memory::{filled, vec_in_huge_pages};
-use odonata_run::{
-    Arbitration, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord, Sender,
-};
-use odonata_units::{NodeId, PortId, RankId, RouterId};
+use odonata_run::{Arbitration, Decisions, JobLoad, KeyMap, LinkAttribution, MessageRecord};
+use odonata_units::{NodeId, PortId, RankId, RouterId, Sender};
 
 use super::calendar::{Calendar, Event, Kind};
 use super::interface::{Interface, Interfaces, OpenSource, OutMessage};

@@ -9,9 +9,9 @@ use odonata_network::topology::{DragonflyPlusLinks, DragonflyPlusSpec, SpineArra
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
     ArrivalRecords, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome,
-    Measurement, Outcome, Parameter, Sender, SimError, Switching,
+    Measurement, Outcome, Parameter, SimError, Switching,
 };
-use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RouterId};
+use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RouterId, Sender};
 use proptest::test_runner::TestRunner;
 
 use crate::properties::{assert_same, cases, outcome};

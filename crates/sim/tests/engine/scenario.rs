@@ -12,15 +12,15 @@ use odonata_load::motif::{
 use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
 use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, Lanes, Layered, RoutingSpec};
 use odonata_network::topology::{
-    Amount, Arrangement, DarkEnd, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec,
-    DragonflySpec, DrawnFailures, During, Failures, FatTreeShape, FatTreeSpec, GroupWiring,
-    HyperXSpec, Impairment, OnTheWay, OutOfService, Outage, Part, SpineArrangement, TorusSpec,
+    Amount, Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
+    DrawnFailures, During, Failures, FatTreeShape, FatTreeSpec, GroupWiring, HyperXSpec,
+    Impairment, OnTheWay, OutOfService, Outage, Part, SpineArrangement, TorusSpec,
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
     Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
     EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,
-    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, Sender, SimError,
+    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError,
     SlingshotKeys, Switching, TrafficClass, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
@@ -353,18 +353,10 @@ impl Scenario {
             Some((*from, routing, left.lost_routers()))
         });
         let routing = Layered::new(parts.collect::<Option<_>>()?).ok()?;
-        let dark = failures.dark(topology).ok()?.into_iter();
+        let dark = failures.dark(topology).ok()?;
         let latencies = self.latencies.iter().copied().max()?;
         let losses = Losses {
-            dark: dark
-                .map(|(end, during)| {
-                    let sender = match end {
-                        DarkEnd::Port(port) => Sender::Router(port),
-                        DarkEnd::Node(node) => Sender::Node(node),
-                    };
-                    (sender, during.from, during.until)
-                })
-                .collect(),
+            dark,
             unreachable: moments
                 .iter()
                 .map(|(from, left)| (*from, left.lost_nodes().collect()))

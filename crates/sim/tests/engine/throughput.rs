@@ -5,9 +5,9 @@ use odonata_network::topology::{During, Impairment};
 use odonata_network::{LinkKind, Topology};
 use odonata_run::{
     Arbitration, CreditUse, Crossbar, CrossbarRate, EngineConfig, InjectionOrder, JobPlan,
-    MessageRecords, Sender, Switching,
+    MessageRecords, Switching,
 };
-use odonata_units::{Bytes, Picoseconds};
+use odonata_units::{Bytes, Picoseconds, Sender};
 
 use crate::support::{
     MINIMAL, RATE, TO_THE_END, config, crossbar, delivered, dragonfly, flow, link, measure,

@@ -468,3 +468,53 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn routers_and_nodes_are_drawn_for_a_part_of_the_run() {
+    let whole = dragonfly(2, 4, 2, 9);
+    let during = During {
+        from: Picoseconds(1_000),
+        until: Picoseconds(5_000),
+    };
+    let at_a_moment = |part, count| {
+        let mut failures = drawn(part, None, Amount::Count(count), 7);
+        failures.drawn[0].impairment = Impairment::dark(during);
+        failures.on_the_way = OnTheWay::Lost {
+            reconvergence: Picoseconds(100),
+        };
+        failures
+    };
+    // Those that fail at a moment are those that fail for the whole run under the same seed.
+    for (part, count) in [(Part::Routers, 3), (Part::Nodes, 5)] {
+        let (lost, _) = drawn(part, None, Amount::Count(count), 7)
+            .of(whole.clone())
+            .unwrap();
+        let moments = at_a_moment(part, count).moments(&whole).unwrap();
+        let times: Vec<_> = moments.iter().map(|(from, _)| from.0).collect();
+        assert_eq!(times, [0, 1_100, 5_100]);
+        let peers: Vec<_> = moments.iter().map(|(_, left)| &left.peer).collect();
+        assert_eq!(peers, [&whole.peer, &lost.peer, &whole.peer]);
+    }
+    // A link of a node has two senders, and a router here 2 nodes, 3 local and 2 global links.
+    let dark = |failures: &Failures| failures.dark(&whole).unwrap().len();
+    assert_eq!(dark(&at_a_moment(Part::Nodes, 5)), 10);
+    assert_eq!(dark(&at_a_moment(Part::Routers, 1)), 14);
+    // All nodes fail again and again: the first time after `mtbf` on average.
+    let (mtbf, end) = (Picoseconds(1_000_000), Picoseconds(1 << 40));
+    let mut over_time = drawn(
+        Part::Nodes,
+        None,
+        Amount::OverTime {
+            mtbf,
+            repair: None,
+            end,
+        },
+        7,
+    );
+    over_time.on_the_way = at_a_moment(Part::Nodes, 1).on_the_way;
+    let dark = over_time.dark(&whole).unwrap();
+    assert_eq!(dark.len(), 2 * 72);
+    let mean = dark.iter().map(|(_, from, _)| from.0 as f64).sum::<f64>() / dark.len() as f64;
+    // 72 exponential times: their mean is known to 1/sqrt(72), 12 %.
+    assert!((mean / 1e6 - 1.0).abs() < 0.36, "{mean}");
+}
