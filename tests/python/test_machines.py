@@ -718,6 +718,21 @@ def test_the_command_predicts(tmp_path):
     assert "host node99: Small has none of that name" in failed.stderr
 
 
+def test_each_gpu_that_is_used_brings_its_interface():
+    """Long all-reduces: a ring of NCCL enters each node at every GPU, through its interface.
+
+    Bus bandwidth then grows as GPUs of a node are used, and never above the 50 GB/s of each (NDR).
+    """
+    file = EXAMPLES / "machines" / "h100-ndr.toml"
+    predictor = Predictor.from_file(file)
+    hosts = [f"node{number:02}" for number in range(1, 11)]
+    for gpus in (1, 2, 4, 8):
+        case = predictor.case(hosts, "allreduce", "auto", 1 << 32, gpus)
+        ranks = len(hosts) * gpus
+        bus = 2 * (ranks - 1) / ranks * case.size / predictor.predict(case).median_ns
+        assert 45 * gpus < bus < 50 * gpus
+
+
 def test_nccl_is_predicted_with_protocol_and_bus_bandwidth():
     """The bus bandwidth of nccl-tests: 2 (n - 1) / n of an all-reduce's size over its time."""
     predictor = Predictor(small("[mpi]\ncollectives = 'nccl'\n"))

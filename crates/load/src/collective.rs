@@ -95,7 +95,7 @@ pub struct CollectiveCall {
 /// Tags of a phase: what a tag holds beside the number of the phase. Of messages
 /// of two members whose tags are that far apart it does not matter which is which:
 /// they are segments of the same size but for a byte.
-const PHASE_TAGS: u32 = 1 << 12;
+const PHASE_TAGS: u32 = 1 << 11;
 
 /// A [`Move`], and what it means for the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

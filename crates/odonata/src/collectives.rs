@@ -14,11 +14,11 @@ fn nccl(settings: &spec::Nccl) -> Result<Nccl, SpecError> {
     let rate = |key: &str, rate| {
         Bandwidth::new(rate).map_err(|error| SpecError::new(path(key), error.to_string()))
     };
-    if !(1..=4).contains(&settings.channels) {
+    if !(1..=8).contains(&settings.channels) {
         return Err(SpecError::value(
             path("channels"),
             settings.channels,
-            "1 to 4",
+            "1 to 8",
         ));
     }
     Ok(Nccl {

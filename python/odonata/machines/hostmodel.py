@@ -192,8 +192,13 @@ class HostModel:
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
         """As a scenario says for this many ranks on each node, and this many together."""
         mpi, machine = scenario.mpi, scenario.machine
-        if per_node > 1 and machine and machine.shared:
-            return cls._of_shared(machine.shared)
+        if (shared := shared_nodes(scenario, per_node)) is not None:
+            host = cls._of_shared(shared)
+            if of_gpus(scenario) and host.within is not None:
+                # Each GPU brings its links to the others of the node.
+                byte = host.within.byte_ns * shared.per_node / per_node
+                host = replace(host, within=replace(host.within, byte_ns=byte))
+            return host
         fixed = None if isinstance(mpi.collectives, str) else mpi.collectives.combine_bandwidth
         combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
@@ -343,6 +348,24 @@ class HostModel:
         per_byte = by_size(self.combine, size)
         combine = None if per_byte == 0 else max(round(1e9 / per_byte), 1_000)
         mpi["collectives"]["combine_bandwidth_bytes_per_s"] = combine
+
+
+def of_gpus(scenario: Scenario) -> bool:
+    """Whether NCCL carries collectives out."""
+    collectives = scenario.mpi.collectives
+    return (collectives if isinstance(collectives, str) else collectives.library) == "nccl"
+
+
+def shared_nodes(scenario: Scenario, per_node: int) -> SharedNodes | None:
+    """What holds where this many ranks share a node; ``None``: what holds for one.
+
+    A GPU has its proxy thread and its interface to itself, so that what NCCL costs it is the same
+    where it is the only one of its node that is used.
+    """
+    machine = scenario.machine
+    if machine is None or (per_node == 1 and not of_gpus(scenario)):
+        return None
+    return machine.shared
 
 
 def _costs(table: MessageCosts | None) -> Costs | None:

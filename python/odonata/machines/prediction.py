@@ -23,7 +23,7 @@ from odonata.errors import (
 )
 from odonata.machines import background as others
 from odonata.machines.aggressor import Aggressor, Beside
-from odonata.machines.hostmodel import HostModel, by_size
+from odonata.machines.hostmodel import HostModel, by_size, shared_nodes
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
 from odonata.machines.machine import Background
 from odonata.machines.names import (
@@ -273,7 +273,7 @@ class Predictor:
         check(case)
         median = self.time_ns(case, HostModel.of(self.scenario, case.per_node, case.ranks))
         machine = self.scenario.machine
-        shared = machine.shared if machine and case.per_node > 1 else None
+        shared = shared_nodes(self.scenario, case.per_node)
         spread = shared.spread if shared else machine.spread if machine else []
         low = by_size([(int(point.size), point.p10) for point in spread], case.size)
         high = by_size([(int(point.size), point.p90) for point in spread], case.size)

@@ -347,7 +347,10 @@ impl Algorithms {
     /// the library is NCCL, among all algorithms or of the one that is named.
     fn way(&self, operation: Tuned, named: Option<NcclAlgorithm>, bytes: Bytes, size: u32) -> Way {
         let per_node = Nodes::per_node(self.nodes, size);
-        let nccl = &self.nccl;
+        let nccl = match self.family {
+            Family::Nccl => &self.nccl.with_ranks(per_node),
+            _ => &self.nccl,
+        };
         let (algorithm, protocol, channels, found) = match (self.family, named) {
             (Family::Nccl, _) => {
                 let allowed = named

@@ -156,10 +156,11 @@ pub struct Nccl {
     pub gpu: Gpu,
     /// Processors of all nodes.
     pub cpu: Cpu,
-    /// Channels that its search finds, which enter a node at different ranks: 1 to 4. There are two
-    /// of each, with a share of the data each; of trees the second is of the other tree.
+    /// Channels that its search finds where all GPUs of a node are used, which enter a node at
+    /// different ranks: 1 to 8. There are two of each, with a share of the data each; of trees the
+    /// second is of the other tree.
     pub channels: u32,
-    /// Bandwidth of all channels together from a node to the next, as the tuner takes it.
+    /// Bandwidth of all of these channels together from a node to the next, as the tuner takes it.
     pub network: Bandwidth,
     /// The same between ranks of a node.
     pub within: Bandwidth,
@@ -187,7 +188,7 @@ impl Default for Nccl {
 }
 
 /// Most channels, as tags have to tell them apart.
-pub(super) const MOST_CHANNELS: u32 = 4;
+pub(super) const MOST_CHANNELS: u32 = 8;
 
 /// Operations that the tuner chooses for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -276,6 +277,19 @@ impl Nccl {
     /// Channels that the search finds.
     pub(super) fn found(&self) -> u32 {
         self.channels.clamp(1, MOST_CHANNELS)
+    }
+
+    /// What it finds with this many ranks on a node: a channel enters at each rank at most, through
+    /// the interface next to it, and brings its share of the bandwidth.
+    pub(super) fn with_ranks(&self, per_node: u32) -> Self {
+        let all = self.found();
+        let channels = all.min(per_node.max(1));
+        let rate = self.network.bytes_per_second() / u64::from(all) * u64::from(channels);
+        Self {
+            channels,
+            network: Bandwidth::new(rate).unwrap_or(self.network),
+            ..self.clone()
+        }
     }
 
     /// Channels that share a long vector: each of those found twice (`ncclTopoPostset`).

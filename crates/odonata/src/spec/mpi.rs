@@ -110,10 +110,12 @@ table! {
         /// Maker of the nodes' processors.
         cpu: Cpu = Cpu::Intel,
         /// Channels that NCCL's search finds, which enter a node at different ranks: one for each
-        /// interface of a node, but no more than four. NCCL has each of them twice.
-        channels: u32 = 4 => Notes { most: Some(4.0), ..Notes::COUNT },
+        /// interface of a node, but no more than eight. NCCL has each of them twice. With fewer ranks
+        /// on a node there is one for each rank.
+        channels: u32 = 4 => Notes { most: Some(8.0), ..Notes::COUNT },
         /// Bandwidth from node to node that NCCL finds, of all rings together: its log has it as
-        /// number of channels and bandwidth of each.
+        /// number of channels and bandwidth of each. With fewer ranks on a node than channels, each
+        /// has its share.
         network_bandwidth_bytes_per_s: u64 = 384_000_000_000 => Notes::BANDWIDTH,
         /// The same within a node, for jobs on one node.
         node_bandwidth_bytes_per_s: u64 = 370_000_000_000 => Notes::BANDWIDTH,
