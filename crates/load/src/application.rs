@@ -47,7 +47,7 @@ pub use milc::Milc;
 pub use mini_amr::MiniAmr;
 pub use nekbone::Nekbone;
 pub use sweep3d::Sweep3d;
-pub use training::{Schedule, Training};
+pub use training::{Model, Schedule, Training};
 
 /// What a skeleton runs on.
 #[derive(Clone, Debug)]

@@ -40,6 +40,11 @@ impl Division {
         }
     }
 
+    /// Groups of `size` ranks that are `stride` apart.
+    pub(crate) const fn strided(stride: u32, size: u32) -> Self {
+        Self { stride, size }
+    }
+
     /// Ranks of a group.
     pub const fn size(self) -> u32 {
         self.size

@@ -5,7 +5,7 @@ mod support;
 
 use odonata_declare::Named;
 use odonata_load::application::{
-    Amg, Application, ComputeRate, Fft, Gtc, Hacc, Halo3d26, Lulesh, Milc, MiniAmr, Nekbone,
+    Amg, Application, ComputeRate, Fft, Gtc, Hacc, Halo3d26, Lulesh, Milc, MiniAmr, Model, Nekbone,
     Schedule, Setting, Skeleton, Sweep3d, Training,
 };
 use odonata_load::collective::CollectiveCall;
@@ -387,6 +387,348 @@ fn three_kinds_of_parallelism_together() {
     let tied = allreduces(6, 100 * 64 / 2 * 2, 2);
     let all = plus(plus(passed, tensor), plus(data, tied));
     assert_eq!((ran.bytes, ran.messages), all);
+}
+
+/// A small step without embedding; sizes divide evenly.
+fn small_step() -> Training {
+    Training {
+        layers: 4,
+        hidden: 64,
+        sequence: 16,
+        vocabulary: 0,
+        micro_batch: 1,
+        micro_batches: 3,
+        ..Training::default()
+    }
+}
+
+/// What `ranks` ranks send in `count` all-gathers or reduce-scatters of vectors of `bytes`:
+/// n times (n - 1) blocks, each an n-th.
+fn halves(count: u64, bytes: u64, ranks: u64) -> u64 {
+    count * (ranks - 1) * bytes
+}
+
+#[test]
+fn zero_moves_what_its_paper_says() {
+    // Rajbhandari et al. 2020, section 7: 2 Ψ for stages 1 and 2, 3 Ψ for stage 3, of which the gradients'
+    // and, of stage 3, the weights' part comes for each micro-batch. Rings of 4: (4 - 1) / 4 of the bytes
+    // per rank, 3 vectors for all of them.
+    let psi = 4 * (12 * 64 * 64 + 13 * 64) * 2;
+    for (zero, overlap, vectors) in [
+        (1, true, 1 + 1),
+        (1, false, 1 + 1),
+        (2, true, 3 + 1),
+        (2, false, 3 + 1),
+        (3, true, 3 + 2 * 3),
+        (3, false, 3 + 2 * 3),
+    ] {
+        let training = Training {
+            zero: Some(zero),
+            overlap,
+            bucket_bytes: psi / 2,
+            ..small_step()
+        };
+        let ran = run(&training, 4, 1);
+        assert_eq!(
+            ran.bytes,
+            halves(vectors, psi, 4),
+            "stage {zero}, {overlap}"
+        );
+    }
+    // Weights of 1 byte, gradients of 4.
+    let training = Training {
+        zero: Some(1),
+        gradient_bytes: 4,
+        weight_bytes: Some(1),
+        ..small_step()
+    };
+    assert_eq!(
+        run(&training, 4, 1).bytes,
+        halves(1, psi * 2, 4) + halves(1, psi / 2, 4)
+    );
+}
+
+#[test]
+fn sequence_parallelism_sends_what_tensor_parallelism_does() {
+    // Korthikanti et al. 2022, section 4.2.2: a ring's all-reduce is a reduce-scatter and an
+    // all-gather. Of 4 ranks, 4 layers and 3 micro-batches, 2 pairs each way.
+    let training = Training {
+        tensor: 4,
+        sequence_parallel: true,
+        ..small_step()
+    };
+    let activations = 16 * 64 * 2;
+    assert_eq!(
+        run(&training, 4, 1).bytes,
+        halves(4 * 3 * 4 * 2, activations, 4)
+    );
+    // Messages between stages are a quarter as long.
+    let training = Training {
+        pipeline: 2,
+        ..training
+    };
+    let passed = 2 * 3 * activations;
+    assert_eq!(
+        run(&training, 8, 1).bytes,
+        2 * halves(2 * 3 * 4 * 2, activations, 4) + passed
+    );
+}
+
+#[test]
+fn ranks_of_a_context_gather_keys_and_values() {
+    let training = Training {
+        context: Some(4),
+        ..small_step()
+    };
+    // Keys and values of 64 numbers each for 16 words, gathered, and their gradients scattered.
+    let keys = 2 * 16 * 64 * 2;
+    let data = allreduces(1, 4 * (12 * 64 * 64 + 13 * 64) * 2, 4);
+    assert_eq!(
+        run(&training, 4, 1).bytes,
+        halves(3 * 4 * 2, keys, 4) + data.0
+    );
+}
+
+#[test]
+fn words_go_to_their_experts_and_back() {
+    let mixtral = |imbalance| Training {
+        model: Some(Model::Mixtral),
+        sequence: 64,
+        micro_batch: 1,
+        micro_batches: 2,
+        expert: Some(8),
+        imbalance,
+        overlap: false,
+        ..Training::default()
+    };
+    let attention = 4_096 * 128 * (2 * 32 + 2 * 8);
+    let dense = 32 * (attention + 4_096 * 8) * 2;
+    let embedding = 2 * 32_000 * 4_096 * 2;
+    let data = plus(allreduces(1, dense, 8), allreduces(1, embedding, 8));
+    // 64 words of each rank go to two experts; seven of eight of them are elsewhere. There and back in
+    // both directions, in 32 layers of 2 micro-batches.
+    let words = 8 * 64 * 2 * 4_096 * 2;
+    let all = 4 * 32 * 2 * words * 7 / 8;
+    assert_eq!(run(&mixtral(None), 8, 1).bytes, all + data.0);
+    // The first rank gets twice the mean of all words, others the rest: 6/7 of it.
+    let mean = 64 * 2 * 4_096 * 2 / 8;
+    let (first, rest) = (7 * 2 * mean, 7 * 7 * ((mean * 6 + 3) / 7));
+    let ran = run(&mixtral(Some(2.0)), 8, 1);
+    assert_eq!(ran.bytes, 4 * 32 * 2 * (first + rest) + data.0);
+}
+
+#[test]
+fn experts_of_the_busiest_rank_compute_longest() {
+    // Without attention's scores six operations for each parameter that a word meets; the busiest rank has
+    // twice the words at its experts.
+    let computed = |imbalance, rank: usize| {
+        let training = Training {
+            model: Some(Model::Mixtral),
+            sequence: 8,
+            micro_batch: 1,
+            micro_batches: 1,
+            expert: Some(8),
+            imbalance,
+            utilisation: Some(0.5),
+            ..Training::default()
+        };
+        let setting = Setting {
+            compute_rate: Some(ComputeRate::FlopPerS(2e12)),
+            ..Setting::new(8)
+        };
+        let script = training.script(&setting, 1).unwrap();
+        let ran = execute(&script, Sending::Buffered, &mut order()).unwrap();
+        ran.computed[rank].0 as f64
+    };
+    let experts = 32.0 * 2.0 * 3.0 * 4_096.0 * 14_336.0;
+    let beside = 32.0 * (4_096.0 * 128.0 * 80.0 + 4_096.0 * 8.0) + 32_000.0 * 4_096.0;
+    for (imbalance, rank, load) in [
+        (None, 0, 1.0),
+        (Some(2.0), 0, 2.0),
+        (Some(2.0), 7, 6.0 / 7.0),
+    ] {
+        let expected = 6.0 * 8.0 * (beside + load * experts);
+        let ratio = computed(imbalance, rank) / expected;
+        assert!((1.0..1.001).contains(&ratio), "{ratio}");
+    }
+}
+
+#[test]
+fn chunks_of_a_pipeline_pass_micro_batches_around() {
+    for chunks in [2, 4] {
+        let training = Training {
+            layers: 8,
+            pipeline: 2,
+            micro_batches: 4,
+            schedule: Schedule::Interleaved,
+            chunks: Some(chunks),
+            ..small_step()
+        };
+        // Between each of 2 chunks' stages and the next one, both ways.
+        let passed = 2 * 4 * (2 * u64::from(chunks) - 1);
+        let ran = run(&training, 2, 1);
+        assert_eq!((ran.messages, ran.bytes), (passed, passed * 16 * 64 * 2));
+    }
+}
+
+#[test]
+fn a_zero_bubble_pipeline_sends_and_computes_what_others_do() {
+    let training = |schedule| Training {
+        pipeline: 4,
+        micro_batches: 6,
+        schedule,
+        ..small_step()
+    };
+    let ran = |schedule| {
+        let setting = Setting {
+            compute_rate: Some(ComputeRate::FlopPerS(1e9)),
+            ..Setting::new(8)
+        };
+        let script = training(schedule).script(&setting, 1).unwrap();
+        execute(&script, Sending::Buffered, &mut order()).unwrap()
+    };
+    let (usual, split) = (
+        ran(Schedule::OneForwardOneBackward),
+        ran(Schedule::ZeroBubble),
+    );
+    assert_eq!((usual.messages, usual.bytes), (split.messages, split.bytes));
+    for (usual, split) in usual.computed.iter().zip(&split.computed) {
+        // Parts are rounded to picoseconds by themselves.
+        assert!(usual.0.abs_diff(split.0) < 1_000, "{usual} {split}");
+    }
+}
+
+#[test]
+fn stages_of_a_published_model_may_differ_by_a_layer() {
+    // Llama 3 405B has 126 layers on 16 stages, one fewer on the first and the last (section 3.3.2).
+    let training = Training {
+        model: Some(Model::Llama405),
+        pipeline: 16,
+        micro_batch: 1,
+        micro_batches: 1,
+        sequence: 128,
+        ..Training::default()
+    };
+    let script = training.script(&Setting::new(16), 1).unwrap();
+    let ran = execute(&script, Sending::Buffered, &mut order()).unwrap();
+    let computed: Vec<f64> = ran.computed.iter().map(|time| time.0 as f64).collect();
+    for stage in 1..15 {
+        assert!((computed[stage] / computed[0] * 7.0 / 8.0 - 1.0).abs() < 1e-9);
+    }
+    assert!(computed[15] > computed[0]);
+}
+
+#[test]
+fn options_of_training_that_count_for_nothing_are_refused() {
+    let usual = Training::default;
+    for (training, message) in [
+        (
+            Training {
+                model: Some(Model::Gpt3),
+                hidden: 64,
+                ..usual()
+            },
+            "hidden is 64; allowed: nothing with a model, whose own counts",
+        ),
+        (
+            Training {
+                utilisation: Some(0.0),
+                ..usual()
+            },
+            "utilisation is 0; allowed: a share above 0, at most 1",
+        ),
+        (
+            Training {
+                sequence_parallel: true,
+                ..usual()
+            },
+            "sequence_parallel is true; allowed: nothing without `tensor` above 1",
+        ),
+        (
+            Training {
+                expert: Some(2),
+                ..usual()
+            },
+            "expert is 2; allowed: nothing without a `model` with experts",
+        ),
+        (
+            Training {
+                model: Some(Model::Mixtral),
+                expert: Some(3),
+                ..usual()
+            },
+            "expert is 3; allowed: a divisor of the 8 experts and of the 8 ranks of a stage",
+        ),
+        (
+            Training {
+                model: Some(Model::Mixtral),
+                imbalance: Some(2.0),
+                ..usual()
+            },
+            "imbalance is 2; allowed: nothing without `expert` above 1",
+        ),
+        (
+            Training {
+                model: Some(Model::Mixtral),
+                tensor: 2,
+                ..usual()
+            },
+            "tensor is 2 for a model with experts; allowed: 1, or more with `sequence_parallel`, so that each \
+             rank has words of its own",
+        ),
+        (
+            Training {
+                context: Some(3),
+                ..usual()
+            },
+            "context is 3; allowed: a divisor of the 8 data-parallel ranks and of the 2048 words of a sequence",
+        ),
+        (
+            Training {
+                zero: Some(4),
+                ..usual()
+            },
+            "zero is 4; allowed: 1, 2 or 3",
+        ),
+        (
+            Training {
+                weight_bytes: Some(2),
+                ..usual()
+            },
+            "weight is 2 B; allowed: nothing without `zero`",
+        ),
+        (
+            Training {
+                chunks: Some(2),
+                ..usual()
+            },
+            "chunks is 2; allowed: nothing without the schedule \"interleaved\"",
+        ),
+        (
+            Training {
+                schedule: Schedule::Interleaved,
+                ..usual()
+            },
+            "chunks is none; allowed: 2 to 256 with the schedule \"interleaved\"",
+        ),
+        (
+            Training {
+                schedule: Schedule::Interleaved,
+                chunks: Some(2),
+                pipeline: 8,
+                layers: 32,
+                ..usual()
+            },
+            "micro_batches is 4 with a pipeline of 8; allowed: a multiple of a pipeline above 1, where stages are \
+             interleaved",
+        ),
+    ] {
+        let error = training
+            .script(&Setting::new(8), 1)
+            .map(|_| ())
+            .unwrap_err();
+        assert_eq!(error.to_string(), format!("training: {message}"));
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::any::type_name;
 
 use odonata_declare::{Entry, Named, entries};
 use odonata_load::CollectiveKind;
-use odonata_load::application::{Application, Schedule};
+use odonata_load::application::{Application, Model, Schedule};
 use odonata_load::collective::{self, Cpu, Family as Library, Gpu, NcclVersion};
 use odonata_load::replay::Format as TraceFormat;
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
@@ -119,6 +119,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::Refinement>("refine"),
         list::<spec::MotifKind>("motif"),
         list::<Application>("application"),
+        list::<Model>("training_model"),
         list::<Schedule>("training_schedule"),
         list::<spec::BisectionOrder>("bisection_order"),
         list::<spec::HaloOrder>("halo_order"),

@@ -2,32 +2,24 @@
 
 use std::sync::Arc;
 
-use odonata_units::{Bytes, Picoseconds, RankId};
-use serde::{Deserialize, Serialize};
+use odonata_units::Bytes;
 
+use self::order::Order;
+use self::shape::Shape;
+use self::step::{Bucket, Exchange, Parts, Stage, Step};
+use super::computing::{ComputeRate, Computing};
 use super::parameters::Parameters;
 use super::{Setting, Skeleton};
-use crate::collective::CollectiveCall;
-use crate::communicator::{Communicator, Members};
-use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::{Division, Phase};
-use crate::program::{Action, Totals};
-use crate::script::{Handle, Need, Operation, SCRIPT_CONTEXT, Script};
 
-/// In which order a stage of the pipeline works on the micro-batches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, odonata_declare::Named)]
-pub enum Schedule {
-    /// All forward, then all backward in the opposite order (Huang et al.: *GPipe*,
-    /// NeurIPS 2019).
-    #[serde(rename = "gpipe")]
-    Gpipe,
-    /// As few forward as fill the pipeline, then one forward and one backward in
-    /// turn (Narayanan et al. 2021, PipeDream-Flush, 1F1B).
-    #[serde(rename = "1f1b")]
-    OneForwardOneBackward,
-}
+mod order;
+mod shape;
+mod step;
+
+pub use order::Schedule;
+pub use shape::Model;
 
 odonata_declare::table! {
     /// A training step of a language model: data, tensor and pipeline parallelism.
@@ -53,13 +45,25 @@ odonata_declare::table! {
     /// - **Tensor**: two all-reduces of as many numbers among the tensor-parallel ranks
     ///   in each layer on the way forward, after attention and after the perceptron,
     ///   and two on the way back.
+    /// - **Sequence and context**: with `sequence_parallel` each of these all-reduces is a
+    ///   reduce-scatter and an all-gather of as many bytes, and what is between them is divided among
+    ///   tensor-parallel ranks (Korthikanti et al. 2022). `context` ranks share each sequence; keys and
+    ///   values are gathered before attention, their gradients scattered (Llama 3, section 3.3.2).
+    /// - **Experts**: of models with experts, `expert` consecutive ranks share those of each layer. A
+    ///   word goes to the ranks of its experts and back, by two all-to-alls in each layer and
+    ///   direction. The busiest rank has `imbalance` times the mean (Lepikhin et al.: *GShard*, 2020).
     /// - **Data**: in the last micro-batch's way back the gradients of layers are
     ///   all-reduced among data-parallel ranks, without blocking, as soon as
     ///   `bucket_bytes` of them are complete (Li et al.: *PyTorch Distributed*, VLDB
     ///   2020); with `overlap = false` in one blocking all-reduce at the end. Then
     ///   first and last stage add up the gradients of the embedding that they share.
     ///
-    /// Parameters: 12 h² + 13 h per layer of hidden size h, divided by `tensor`; the
+    /// - **ZeRO** (Rajbhandari et al. 2020): with `zero = 1` gradients are reduce-scattered, and weights
+    ///   gathered at the end; with 2 gradients are reduce-scattered after every micro-batch, as no rank
+    ///   keeps all; with 3 weights are gathered as well, layer by layer before each way. With `overlap`
+    ///   the next layer's are gathered meanwhile.
+    ///
+    /// Parameters without a `model`: 12 h² + 13 h per layer of hidden size h, divided by `tensor`; the
     /// embedding of `vocabulary` words in the first and last stage. Operations for a
     /// micro-batch of b sequences of s: 24 b s h² + 4 b s² h per layer forward, of which
     /// 8 b s h² + 4 b s² h are the attention's; 2 b s h V for the logits; twice as many
@@ -68,10 +72,18 @@ odonata_declare::table! {
     /// Defaults: the model of 1.7 billion parameters of SC 2021, table 1 (24 layers,
     /// hidden 2304, sequence 2048, vocabulary 51,200, 137 teraFLOP/s per GPU), numbers
     /// of 2 bytes, buckets of 25 MiB (PyTorch's), a micro-batch of 4 sequences. Not
-    /// modelled: the optimiser's own time and sharding of its state; recomputation of
-    /// activations; interleaved stages; progress of non-blocking collectives while a
+    /// modelled: the optimiser's own time; recomputation of activations; progress of non-blocking collectives while a
     /// rank computes (they advance between the parts of layers).
     pub struct Training {
+        /// Published model whose layers, hidden size, vocabulary, attention and experts these are;
+        /// instead of the keys that say so. Its `sequence` unless that is given. Stages may differ by a
+        /// layer, the first ones after the first having more. Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        model: Option<Model> = None,
+        /// Share of the rate at which ranks compute that they reach, without communication, where that
+        /// is a GPU's peak rate. Default: 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        utilisation: Option<f64> = None => Notes::FRACTION,
         /// Layers of the model, a multiple of `pipeline`.
         layers: u32 = 24 => Notes::COUNT,
         /// Hidden size.
@@ -92,9 +104,34 @@ odonata_declare::table! {
         tensor: u32 = 1 => Notes::COUNT,
         /// Stages of the pipeline.
         pipeline: u32 = 1 => Notes::COUNT,
+        /// Whether tensor-parallel ranks share the words between layers as well. Needs `tensor` above 1.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        sequence_parallel: bool = false,
+        /// Ranks that share a sequence, of those that are data-parallel. Default: 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context: Option<u32> = None => Notes::COUNT,
+        /// Ranks that share the experts of a layer, a divisor of their number and of tensor × data.
+        /// Default: 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        expert: Option<u32> = None => Notes::COUNT,
+        /// Words of the rank whose experts have most, over the mean, at most `expert`. Default: 1.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        imbalance: Option<f64> = None => Notes::AMOUNT,
+        /// Stage of ZeRO, 1 to 3: what data-parallel ranks share of the optimiser's state, gradients
+        /// and weights. Default: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        zero: Option<u32> = None => Notes::COUNT,
+        /// Size of a weight where ZeRO gathers it. Default: 2 B.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        weight_bytes: Option<u32> = None => Notes::POSITIVE,
         /// Order of the micro-batches: all forward passes first (`gpipe`), or one forward and one
-        /// backward pass in turn as soon as the pipeline is full (`1f1b`).
+        /// backward pass in turn as soon as the pipeline is full (`1f1b`), which `interleaved` and
+        /// `zero-bubble` shorten.
         schedule: Schedule = Schedule::OneForwardOneBackward,
+        /// Stages on each rank of an `interleaved` pipeline, whose micro-batches are a multiple of
+        /// `pipeline`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        chunks: Option<u32> = None => Notes::COUNT,
         /// Amount of gradients that are reduced together.
         bucket_bytes: u64 = 25 << 20 => Notes::POSITIVE,
         /// Whether gradients are reduced while further gradients are computed.
@@ -102,15 +139,157 @@ odonata_declare::table! {
     }
 }
 
-/// Dimensions of the grid of ranks.
-const TENSOR: usize = 0;
-const DATA: usize = 1;
-const PIPELINE: usize = 2;
+/// As many as leave room for chunk and direction in a tag.
+const MOST_MICRO_BATCHES: u32 = 1 << 15;
+/// Most stages on a rank.
+const MOST_CHUNKS: u32 = 256;
 
-/// Numbers of the communicators.
-const TENSOR_GROUP: u32 = 1;
-const DATA_GROUP: u32 = 2;
-const EMBEDDING_GROUP: u32 = 3;
+impl Training {
+    /// The shape of the model.
+    fn shape(&self, check: Parameters) -> Result<Shape, LoadError> {
+        let usual = Self::default();
+        let Some(model) = self.model else {
+            return Ok(Shape::plain(
+                self.layers,
+                self.hidden,
+                self.sequence,
+                self.vocabulary,
+            ));
+        };
+        for (parameter, found, unset) in [
+            ("layers", self.layers, usual.layers),
+            ("hidden", self.hidden, usual.hidden),
+            ("vocabulary", self.vocabulary, usual.vocabulary),
+        ] {
+            if found != unset {
+                return Err(check.error(
+                    parameter,
+                    found,
+                    "nothing with a model, whose own counts",
+                ));
+            }
+        }
+        let shape = Shape::of(model);
+        Ok(match self.sequence == usual.sequence {
+            true => shape,
+            false => Shape {
+                sequence: self.sequence,
+                ..shape
+            },
+        })
+    }
+
+    /// Fails where an option is given that another one would have to go with.
+    fn check_options(&self, check: Parameters, shape: &Shape) -> Result<(), LoadError> {
+        let only = |parameter, found: String, with| {
+            Err(check.error(parameter, found, format!("nothing without {with}")))
+        };
+        if self.sequence_parallel && self.tensor < 2 {
+            return only("sequence_parallel", "true".into(), "`tensor` above 1");
+        }
+        if let Some(expert) = self.expert
+            && shape.experts == 0
+        {
+            return only("expert", expert.to_string(), "a `model` with experts");
+        }
+        if let Some(imbalance) = self.imbalance {
+            let most = self.expert.unwrap_or(1);
+            if most < 2 {
+                return only("imbalance", imbalance.to_string(), "`expert` above 1");
+            }
+            if !(1.0..=f64::from(most)).contains(&imbalance) {
+                return Err(check.error("imbalance", imbalance, format!("1 to {most}, `expert`")));
+            }
+        }
+        if let Some(zero) = self.zero
+            && !(1..=3).contains(&zero)
+        {
+            return Err(check.error("zero", zero, "1, 2 or 3"));
+        }
+        match (self.weight_bytes, self.zero) {
+            (Some(weight), None) => return only("weight", format!("{weight} B"), "`zero`"),
+            (Some(0), _) => return Err(check.error("weight", "0 B", "at least 1 B")),
+            _ => {}
+        }
+        match (self.chunks, self.schedule) {
+            (None, Schedule::Interleaved) => {
+                return Err(check.error(
+                    "chunks",
+                    "none",
+                    format!("2 to {MOST_CHUNKS} with the schedule \"interleaved\""),
+                ));
+            }
+            (Some(chunks), Schedule::Interleaved) => {
+                if !(2..=MOST_CHUNKS).contains(&chunks) {
+                    return Err(check.error("chunks", chunks, format!("2 to {MOST_CHUNKS}")));
+                }
+                if self.pipeline < 2 || !self.micro_batches.is_multiple_of(self.pipeline) {
+                    let found = format!(
+                        "{} with a pipeline of {}",
+                        self.micro_batches, self.pipeline
+                    );
+                    let allowed = "a multiple of a pipeline above 1, where stages are interleaved";
+                    return Err(check.error("micro_batches", found, allowed));
+                }
+            }
+            (Some(chunks), _) => {
+                let with = "the schedule \"interleaved\"";
+                return only("chunks", chunks.to_string(), with);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How fast ranks compute.
+    fn computing(
+        &self,
+        check: Parameters,
+        setting: &Setting,
+        flop: f64,
+    ) -> Result<Computing, LoadError> {
+        let Some(utilisation) = self.utilisation else {
+            return setting.computing::<Self>(flop);
+        };
+        if !(utilisation > 0.0 && utilisation <= 1.0) {
+            return Err(check.error("utilisation", utilisation, "a share above 0, at most 1"));
+        }
+        let peak = match setting.compute_rate {
+            None => Self::FLOP_PER_S,
+            Some(ComputeRate::FlopPerS(peak)) => peak,
+            Some(ComputeRate::ComputePs(_)) => {
+                let allowed = "nothing beside a time of computing: it is a share of a rate";
+                return Err(check.error("utilisation", utilisation, allowed));
+            }
+        };
+        let rate = ComputeRate::FlopPerS(peak * utilisation);
+        Computing::new(rate, Self::NAME, flop)
+    }
+
+    /// Layers of each stage, the first one first.
+    fn layers_of_stages(&self, check: Parameters, layers: u32) -> Result<Vec<u32>, LoadError> {
+        let stages = self.pipeline.saturating_mul(self.chunks.unwrap_or(1));
+        if stages == 0 || stages > layers {
+            return Err(check.error(
+                "pipeline",
+                self.pipeline,
+                format!("1 to the {layers} layers"),
+            ));
+        }
+        let more = layers % stages;
+        if more > 0 && self.model.is_none() {
+            let (parameter, found) = match self.chunks {
+                None => ("pipeline", self.pipeline.to_string()),
+                Some(chunks) => ("chunks", format!("{chunks} on each of {}", self.pipeline)),
+            };
+            let allowed = format!("a divisor of the {layers} layers");
+            return Err(check.error(parameter, found, allowed));
+        }
+        Ok((0..stages)
+            .map(|stage| layers / stages + u32::from((1..=more).contains(&stage)))
+            .collect())
+    }
+}
 
 impl Skeleton for Training {
     const NAME: &'static str = "training";
@@ -128,12 +307,13 @@ impl Skeleton for Training {
         ] {
             check.at_least(parameter, value, 1)?;
         }
+        let shape = self.shape(check)?;
         check.extents(
             "micro_batch",
-            &[self.micro_batch, self.sequence, self.hidden],
+            &[self.micro_batch, shape.sequence, shape.hidden],
         )?;
-        check.extents("hidden", &[self.hidden, self.hidden, 13])?;
-        check.extents("vocabulary", &[self.vocabulary.max(1), self.hidden])?;
+        check.extents("hidden", &[shape.hidden, shape.hidden, 13])?;
+        check.extents("vocabulary", &[shape.vocabulary.max(1), shape.hidden])?;
         if !(1..=MOST_MICRO_BATCHES).contains(&self.micro_batches) {
             let allowed = format!("1 to {MOST_MICRO_BATCHES}");
             return Err(check.error("micro_batches", self.micro_batches, allowed));
@@ -141,10 +321,7 @@ impl Skeleton for Training {
         if self.bucket_bytes == 0 {
             return Err(check.error("bucket", "0 B", "at least 1 B"));
         }
-        if self.pipeline == 0 || !self.layers.is_multiple_of(self.pipeline) {
-            let allowed = format!("a divisor of the {} layers", self.layers);
-            return Err(check.error("pipeline", self.pipeline, allowed));
-        }
+        let layers = self.layers_of_stages(check, shape.layers)?;
         let ranks = setting.ranks;
         let model = u64::from(self.tensor) * u64::from(self.pipeline);
         if model == 0 || !u64::from(ranks).is_multiple_of(model) {
@@ -152,323 +329,257 @@ impl Skeleton for Training {
             let allowed = format!("numbers whose product divides the {ranks} ranks");
             return Err(check.error("tensor", found, allowed));
         }
+        self.check_options(check, &shape)?;
         let data = (u64::from(ranks) / model) as u32;
+        let (context, expert) = (self.context.unwrap_or(1), self.expert.unwrap_or(1));
+        if context == 0 || !data.is_multiple_of(context) || !shape.sequence.is_multiple_of(context)
+        {
+            let allowed = format!(
+                "a divisor of the {data} data-parallel ranks and of the {} words of a sequence",
+                shape.sequence
+            );
+            return Err(check.error("context", context, allowed));
+        }
+        let block = self.tensor * data;
+        if expert == 0
+            || !block.is_multiple_of(expert)
+            || (expert > 1 && !shape.experts.is_multiple_of(expert))
+        {
+            let allowed = format!(
+                "a divisor of the {} experts and of the {block} ranks of a stage",
+                shape.experts
+            );
+            return Err(check.error("expert", expert, allowed));
+        }
+        if shape.experts > 0 && self.tensor > 1 && !self.sequence_parallel {
+            let found = format!("{} for a model with experts", self.tensor);
+            let allowed =
+                "1, or more with `sequence_parallel`, so that each rank has words of its own";
+            return Err(check.error("tensor", found, allowed));
+        }
         let grid = Grid::new(&[self.tensor, data, self.pipeline], false)?;
 
-        let [batch, sequence, hidden, vocabulary, tensor] = [
-            self.micro_batch,
-            self.sequence,
-            self.hidden,
-            self.vocabulary,
-            self.tensor,
-        ]
-        .map(f64::from);
-        let square = batch * sequence * hidden * hidden / tensor;
-        let scores = 4.0 * batch * sequence * sequence * hidden / tensor;
-        let work = [8.0 * square + scores, 16.0 * square];
-        let logits = 2.0 * batch * sequence * hidden * vocabulary / tensor;
-        let layers = self.layers / self.pipeline;
-        // Of the last stage, which has most to do: forward, and twice that backward.
-        let forward = f64::from(layers) * (work[0] + work[1]) + logits;
-        let flop = 3.0 * f64::from(self.micro_batches) * forward;
-        let computing = setting.computing::<Self>(flop)?;
-
-        let words = u64::from(self.micro_batch) * u64::from(self.sequence);
-        let activations = Bytes(words * u64::from(self.hidden) * u64::from(self.element_bytes));
-        let h = u64::from(self.hidden);
-        let shared = |numbers: u64| {
-            Bytes(numbers.div_ceil(u64::from(self.tensor)) * u64::from(self.gradient_bytes))
-        };
-        let layer = shared(12 * h * h + 13 * h);
-        let embedding = shared(u64::from(self.vocabulary) * h);
-        // As many layers as fill a bucket.
-        let bucket = self
-            .bucket_bytes
-            .div_ceil(layer.0)
-            .clamp(1, u64::from(layers)) as u32;
-        let reduce =
-            |bytes: Bytes, ranks: u32| Arc::new(setting.algorithms.allreduce(bytes, ranks));
-        let times = |count: u32| Bytes(layer.0 * u64::from(count));
-        let rest = (layers - 1) % bucket + 1;
-        Ok(vec![Phase::script(Step {
-            grid,
-            layers,
-            bucket,
-            micro_batches: self.micro_batches,
+        let order = Order {
             schedule: self.schedule,
-            overlap: self.overlap,
-            embeds: self.vocabulary > 0,
-            parts: work.map(|flop| computing.time(flop)),
-            logits: computing.time(logits),
-            activations,
-            tensor: reduce(activations, self.tensor),
-            full: reduce(times(bucket), data),
-            // The last bucket goes with the first layers.
-            rest: reduce(times(rest), data),
-            embedding: reduce(embedding, data),
-            all: reduce(times(layers), data),
-            tied: reduce(embedding, 2),
-        })])
-    }
-}
-
-/// As many as leave room for the direction in a tag.
-const MOST_MICRO_BATCHES: u32 = 1 << 15;
-
-/// One training step. Its cursor counts ways of micro-batches through the stage as
-/// stages, and what they do as positions.
-#[derive(Clone, Debug)]
-struct Step {
-    grid: Grid,
-    /// Layers of a stage of the pipeline.
-    layers: u32,
-    /// Layers of a full bucket.
-    bucket: u32,
-    micro_batches: u32,
-    schedule: Schedule,
-    overlap: bool,
-    /// Whether there is an embedding.
-    embeds: bool,
-    /// Attention and perceptron, forward.
-    parts: [Picoseconds; 2],
-    /// Forward.
-    logits: Picoseconds,
-    activations: Bytes,
-    tensor: Arc<CollectiveCall>,
-    /// Reductions of gradients.
-    full: Arc<CollectiveCall>,
-    rest: Arc<CollectiveCall>,
-    embedding: Arc<CollectiveCall>,
-    all: Arc<CollectiveCall>,
-    tied: Arc<CollectiveCall>,
-}
-
-/// A micro-batch on its way through a stage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Way {
-    micro_batch: u32,
-    forward: bool,
-}
-
-/// What a rank does at a place: an operation, nothing, or the end of the way.
-enum Act {
-    Do(Operation),
-    Skip,
-    End,
-}
-
-impl From<Option<Operation>> for Act {
-    fn from(operation: Option<Operation>) -> Self {
-        operation.map_or(Self::Skip, Self::Do)
-    }
-}
-
-impl Step {
-    /// Way number `number` of a stage; `None` after the last one.
-    fn way(&self, stage: u32, number: u32) -> Option<Way> {
-        let all = self.micro_batches;
-        if number >= 2 * all {
-            return None;
-        }
-        let way = |forward, micro_batch| {
-            Some(Way {
-                micro_batch,
-                forward,
-            })
+            micro_batches: self.micro_batches,
+            ranks: self.pipeline,
+            chunks: self.chunks.unwrap_or(1),
         };
-        match self.schedule {
-            Schedule::Gpipe if number < all => way(true, number),
-            Schedule::Gpipe => way(false, 2 * all - 1 - number),
-            Schedule::OneForwardOneBackward => {
-                let behind = self.grid.extents()[PIPELINE] - 1 - stage;
-                let filling = behind.min(all);
-                let steady = 2 * (all - filling);
-                match number.checked_sub(filling) {
-                    None => way(true, number),
-                    Some(number) if number < steady => {
-                        let forward = number.is_multiple_of(2);
-                        let pair = number / 2;
-                        way(forward, if forward { filling + pair } else { pair })
-                    }
-                    Some(number) => way(false, number - steady / 2),
-                }
-            }
-        }
-    }
-
-    /// Whether the last stage, and the first.
-    fn ends(&self, stage: u32) -> (bool, bool) {
-        (stage + 1 == self.grid.extents()[PIPELINE], stage == 0)
-    }
-
-    fn collective(
-        &self,
-        rank: RankId,
-        dimension: usize,
-        number: u32,
-        call: &Arc<CollectiveCall>,
-        handle: Option<Handle>,
-    ) -> Option<Operation> {
-        let division = Division::along(&self.grid, dimension);
-        (division.size() > 1).then(|| Operation::Collective {
-            communicator: Arc::new(Communicator::new(number, division.members(rank))),
-            call: call.clone(),
-            handle,
-        })
-    }
-
-    /// A message to or from the next stage.
-    fn pass(&self, rank: RankId, way: Way, sends: bool) -> Option<Operation> {
-        // Activations come from below and go up, gradients the other way.
-        let other = self.grid.neighbour(rank, PIPELINE, way.forward == sends)?;
-        let tag = way.micro_batch * 2 + u32::from(way.forward);
-        Some(match sends {
-            true => Operation::Send {
-                to: other,
-                bytes: self.activations,
-                tag,
-            },
-            false => Operation::Do(Action::Receive {
-                from: Some(other),
-                context: SCRIPT_CONTEXT,
-                tag: Some(tag),
-            }),
-        })
-    }
-
-    /// What `rank` does at `place` on a way: receive, logits on the way back, five
-    /// parts for each layer, logits on the way forward, send.
-    fn act(&self, rank: RankId, way: Way, place: u64) -> Act {
-        let stage = self.grid.coordinate(rank, PIPELINE);
-        let (last, _) = self.ends(stage);
-        let slower = if way.forward { 1 } else { 2 };
-        let compute = |time: Picoseconds| {
-            let time = Picoseconds(time.0 * slower);
-            (time > Picoseconds::ZERO).then_some(Operation::Compute(time))
+        let sharing = f64::from(self.tensor);
+        let words = f64::from(self.micro_batch) * f64::from(shape.sequence) / f64::from(context);
+        // Operations of a micro-batch, forward: two for each parameter and word, and two for each
+        // number of scores and pair of words.
+        let each = |parameters: u64| 2.0 * words * parameters as f64 / sharing;
+        // Norms and biases, which `plain` counts as parameters, compute nothing to speak of.
+        let perceptron = |layer: u32| match self.model {
+            None => 8 * u64::from(shape.hidden) * u64::from(shape.hidden),
+            Some(_) => shape.perceptron(layer),
         };
-        let parts = 5 * u64::from(self.layers);
-        let logits = |forward: bool| {
-            let here = last && way.forward == forward;
-            here.then(|| compute(self.logits)).flatten()
-        };
-        match place {
-            0 => return self.pass(rank, way, false).into(),
-            1 => return logits(false).into(),
-            _ if place - 2 == parts => return logits(true).into(),
-            _ if place - 2 == parts + 1 => return self.pass(rank, way, true).into(),
-            _ if place - 2 > parts + 1 => return Act::End,
-            _ => {}
-        }
-        let (layer, part) = (((place - 2) / 5) as u32, (place - 2) % 5);
-        let [first, second] = match way.forward {
-            true => self.parts,
-            false => [self.parts[1], self.parts[0]],
-        };
-        let sum = || self.collective(rank, TENSOR, TENSOR_GROUP, &self.tensor, None);
-        match part {
-            0 => compute(first),
-            1 | 3 => sum(),
-            2 => compute(second),
-            _ => self.gradients(rank, way, layer),
-        }
-        .into()
-    }
-
-    /// The reduction that begins when the gradients of a layer are there, counted
-    /// from the last one of the stage.
-    fn gradients(&self, rank: RankId, way: Way, layer: u32) -> Option<Operation> {
-        let stage = self.grid.coordinate(rank, PIPELINE);
-        let due = !way.forward && self.overlap && self.is_last(stage, way);
-        let full = (layer + 1).is_multiple_of(self.bucket);
-        let call = match layer + 1 == self.layers {
-            true => &self.rest,
-            false => &self.full,
-        };
-        if !due || !(full || layer + 1 == self.layers) {
-            return None;
-        }
-        let handle = Handle(u64::from(layer / self.bucket));
-        self.collective(rank, DATA, DATA_GROUP, call, Some(handle))
-    }
-
-    /// Whether a way back is the last one of a stage.
-    fn is_last(&self, stage: u32, way: Way) -> bool {
-        self.way(stage, 2 * self.micro_batches - 1) == Some(way)
-    }
-
-    /// What `rank` does at `place` after all micro-batches.
-    fn end(&self, rank: RankId, place: u64) -> Act {
-        let stage = self.grid.coordinate(rank, PIPELINE);
-        let (last, first) = self.ends(stage);
-        match place {
-            0 => Act::Do(Operation::WaitAll),
-            1 if self.overlap => {
-                let buckets = u64::from(self.layers.div_ceil(self.bucket));
-                Act::Do(Operation::Wait {
-                    handles: (0..buckets).map(Handle).collect(),
-                    need: Need::All,
-                })
-            }
-            1 => self
-                .collective(rank, DATA, DATA_GROUP, &self.all, None)
-                .into(),
-            2 if (first || last) && self.embeds => self
-                .collective(rank, DATA, DATA_GROUP, &self.embedding, None)
-                .into(),
-            3 if first != last && self.embeds => {
-                let stride = self.grid.stride(PIPELINE) * (self.grid.extents()[PIPELINE] - 1);
-                let below = if first { rank.0 } else { rank.0 - stride };
-                let members = Members::Strided {
-                    first: RankId(below),
-                    stride,
-                    count: 2,
-                };
-                Act::Do(Operation::Collective {
-                    communicator: Arc::new(Communicator::new(EMBEDDING_GROUP, members)),
-                    call: self.tied.clone(),
-                    handle: None,
-                })
-            }
-            2 | 3 => Act::Skip,
-            _ => Act::End,
-        }
-    }
-}
-
-impl Script for Step {
-    fn ranks(&self) -> u32 {
-        self.grid.points()
-    }
-
-    fn next(&self, rank: RankId, cursor: &mut Cursor) -> Operation {
-        let stage = self.grid.coordinate(rank, PIPELINE);
-        loop {
-            let way = self.way(stage, cursor.stage);
-            let act = match way {
-                Some(way) => self.act(rank, way, cursor.position),
-                None => self.end(rank, cursor.position),
+        let scores = 2.0 * words * f64::from(shape.sequence) * shape.scores as f64 / sharing;
+        let experts = each(u64::from(shape.active) * shape.expert);
+        let logits = each(u64::from(shape.hidden) * u64::from(shape.vocabulary));
+        let linear = |layer: u32| {
+            let experts = if shape.has_experts(layer) {
+                experts
+            } else {
+                0.0
             };
-            match act {
-                Act::Do(operation) => {
-                    cursor.position += 1;
-                    return operation;
-                }
-                Act::Skip => cursor.position += 1,
-                Act::End if way.is_none() => return Operation::Finish,
-                Act::End => {
-                    cursor.stage += 1;
-                    cursor.position = 0;
-                }
+            each(shape.attention) + each(perceptron(layer)) + experts
+        };
+        // Of the last rank of the pipeline, forward, and twice that backward.
+        let mut first = 0;
+        let mut firsts = Vec::new();
+        let mut flop = logits;
+        for (stage, &count) in layers.iter().enumerate() {
+            firsts.push(first);
+            if stage as u32 % self.pipeline == self.pipeline - 1 {
+                let layers = first..first + count;
+                flop += layers.map(|layer| linear(layer) + scores).sum::<f64>();
             }
+            first += count;
         }
-    }
+        let flop = 3.0 * f64::from(self.micro_batches) * flop;
+        let computing = self.computing(check, setting, flop)?;
 
-    fn totals(&self) -> Option<Totals> {
-        None
-    }
-
-    fn iterations(&self) -> u32 {
-        // The phases around it count them.
-        0
+        let algorithms = &setting.algorithms;
+        let shared = |numbers: u64, by: u32, bytes: u32| {
+            Bytes(numbers.div_ceil(u64::from(by)) * u64::from(bytes))
+        };
+        let gradients = |numbers| shared(numbers, self.tensor, self.gradient_bytes);
+        let words = u64::from(self.micro_batch) * u64::from(shape.sequence) / u64::from(context);
+        let whole = words * u64::from(shape.hidden) * u64::from(self.element_bytes);
+        let parts = if self.sequence_parallel {
+            self.tensor
+        } else {
+            1
+        };
+        let activations = Bytes(whole.div_ceil(u64::from(parts)));
+        let scatter = |bytes: Bytes, size: u32| {
+            let block = Bytes(bytes.0.div_ceil(u64::from(size)));
+            Arc::new(algorithms.reduce_scatter_block(block, size))
+        };
+        let gather = |bytes: Bytes, size: u32| Arc::new(algorithms.allgather(bytes, size));
+        let reduce = |bytes: Bytes, size: u32| match self.zero {
+            Some(_) => scatter(bytes, size),
+            None => Arc::new(algorithms.allreduce(bytes, size)),
+        };
+        let replicas = block / expert;
+        let of_experts = |layers: u32, bytes: u32| {
+            let here = u64::from(shape.experts / expert);
+            Bytes(u64::from(layers) * here * shape.expert * u64::from(bytes))
+        };
+        let weight = self.weight_bytes.unwrap_or(2);
+        let weights = |numbers: u64, experts: u32| {
+            let block = shared(numbers.div_ceil(u64::from(data)), self.tensor, weight);
+            let mut calls = vec![(false, gather(block, data))];
+            if experts > 0 {
+                let all = of_experts(experts, weight);
+                let block = Bytes(all.0.div_ceil(u64::from(replicas)));
+                calls.push((true, gather(block, replicas)));
+            }
+            calls
+        };
+        let embedding = u64::from(shape.vocabulary) * u64::from(shape.hidden);
+        // What ranks at both ends have of embedding and logits.
+        let ends = match (self.pipeline, shape.tied) {
+            (1, false) => 2 * embedding,
+            _ => embedding,
+        };
+        let gradient_calls = |layers: &[u32]| -> Bucket {
+            let dense = layers
+                .iter()
+                .map(|&layer| gradients(shape.layer(layer)).0)
+                .sum();
+            let count = layers
+                .iter()
+                .filter(|&&layer| shape.has_experts(layer))
+                .count() as u32;
+            let experts = of_experts(count, self.gradient_bytes);
+            Bucket {
+                dense: reduce(Bytes(dense), data),
+                experts: (count > 0).then(|| reduce(experts, replicas)),
+            }
+        };
+        let stages = layers
+            .iter()
+            .zip(&firsts)
+            .map(|(&count, &first)| {
+                let mut buckets = vec![None; count as usize];
+                let mut open: Vec<u32> = Vec::new();
+                let mut filled = 0;
+                // From the last layer on, as their gradients come.
+                for (place, layer) in (first..first + count).rev().enumerate() {
+                    open.push(layer);
+                    filled += gradients(shape.layer(layer)).0;
+                    if filled >= self.bucket_bytes || place as u32 + 1 == count {
+                        buckets[place] = Some(gradient_calls(&open));
+                        (open, filled) = (Vec::new(), 0);
+                    }
+                }
+                Stage {
+                    first,
+                    layers: count,
+                    buckets,
+                }
+            })
+            .collect::<Vec<_>>();
+        let of_rank = |rank: u32| -> Vec<u32> {
+            let own = stages
+                .iter()
+                .skip(rank as usize)
+                .step_by(self.pipeline as usize);
+            own.flat_map(|stage| stage.first..stage.first + stage.layers)
+                .collect()
+        };
+        let last_gather = |rank: u32| {
+            let own = of_rank(rank);
+            let at_end = rank == 0 || rank + 1 == self.pipeline;
+            let mut numbers = if at_end { ends } else { 0 };
+            let mut experts = 0;
+            if self.zero != Some(3) {
+                numbers += own.iter().map(|&layer| shape.layer(layer)).sum::<u64>();
+                experts = own
+                    .iter()
+                    .filter(|&&layer| shape.has_experts(layer))
+                    .count() as u32;
+            }
+            match numbers {
+                0 => Vec::new(),
+                _ => weights(numbers, experts),
+            }
+        };
+        let parts_of = |linear: f64, other: f64| Parts {
+            forward: computing.time(linear + other),
+            inputs: computing.time(linear + 2.0 * other),
+            weights: computing.time(linear),
+        };
+        let exchange = (expert > 1).then(|| {
+            let bytes = words.div_ceil(u64::from(self.tensor))
+                * u64::from(shape.active)
+                * u64::from(shape.hidden)
+                * u64::from(self.element_bytes);
+            Exchange::new(
+                algorithms,
+                Bytes(bytes),
+                expert,
+                self.imbalance.unwrap_or(1.0),
+            )
+        });
+        let load = |busiest: bool| match (self.imbalance, busiest) {
+            (Some(most), true) => most,
+            (Some(most), false) => (f64::from(expert) - most) / f64::from(expert - 1),
+            _ => 1.0,
+        };
+        let keys =
+            words * shape.keys.div_ceil(u64::from(self.tensor)) * u64::from(self.element_bytes);
+        let sparse = shape.layers.min(shape.dense_layers.max(1));
+        let perceptrons = [
+            parts_of(each(perceptron(0)), 0.0),
+            parts_of(each(perceptron(sparse)) + load(true) * experts, 0.0),
+            parts_of(each(perceptron(sparse)) + load(false) * experts, 0.0),
+        ];
+        let gathers = [0, shape.dense_layers.min(shape.layers - 1)]
+            .map(|layer| weights(shape.layer(layer), u32::from(shape.has_experts(layer))));
+        Ok(vec![Phase::script(Step {
+            order,
+            dense_layers: shape.dense_layers,
+            overlap: self.overlap,
+            zero: self.zero.unwrap_or(0),
+            embeds: shape.vocabulary > 0,
+            tied: shape.tied,
+            attention: parts_of(each(shape.attention), scores),
+            perceptrons,
+            logits: parts_of(logits, 0.0),
+            activations,
+            tensor: Arc::new(algorithms.allreduce(activations, self.tensor)),
+            sharded: self.sequence_parallel.then(|| {
+                (gather(activations, self.tensor), {
+                    Arc::new(algorithms.reduce_scatter_block(activations, self.tensor))
+                })
+            }),
+            keys: (context > 1).then(|| {
+                let scattered = algorithms.reduce_scatter_block(Bytes(keys), context);
+                (gather(Bytes(keys), context), Arc::new(scattered))
+            }),
+            exchange,
+            gathers,
+            all: match self.overlap || self.zero > Some(1) {
+                true => Vec::new(),
+                false => (0..self.pipeline)
+                    .map(|rank| gradient_calls(&of_rank(rank)))
+                    .collect(),
+            },
+            last_gathers: match self.zero {
+                None => Vec::new(),
+                Some(_) => (0..self.pipeline).map(last_gather).collect(),
+            },
+            embedding: reduce(gradients(ends), data),
+            summed: Arc::new(algorithms.allreduce(gradients(embedding), 2)),
+            context: Division::strided(self.tensor, context),
+            experts: Division::strided(1, expert),
+            replicas: Division::strided(expert, replicas),
+            grid,
+            stages,
+        })])
     }
 }
