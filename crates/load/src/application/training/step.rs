@@ -444,7 +444,7 @@ impl Step {
                 .and_then(|gathers| gathers.get(place as usize - 5))
                 .and_then(|(experts, call)| self.in_data(rank, *experts, call, None))
                 .into(),
-            2..=6 => Act::Skip,
+            3 | 4 => Act::Skip,
             _ => Act::End,
         }
     }
