@@ -159,7 +159,7 @@ def test_every_shell_gets_its_script(shell: str) -> None:
     [
         ("odonata sat", 1, {"saturation"}),
         ("odonata clu", 1, {"cluster"}),
-        ("odonata control r", 2, {"recover", "routes"}),
+        ("odonata control r", 2, {"recover", "reroute", "routes"}),
         ("odonata to", 1, {"topology"}),
         ("odonata topology d", 2, {"describe", "draw"}),
         ("odonata topology export x.toml --format g", 5, {"graphml", "gexf"}),
