@@ -360,6 +360,20 @@ log = "year.parquet"
 start = "30 d"
 end = "31 d"
 """,
+    "NodeOutage": """\
+[schedule]
+log = "year.parquet"
+
+[[schedule.outage]]
+nodes = "0-15"
+at = "30 d"
+until = "31 d"
+""",
+    "NodeFailures": """\
+[schedule]
+log = "year.parquet"
+failures = { mtbf = "900 d", repair = "6 h" }
+""",
     "Reservation": """\
 [schedule]
 log = "year.parquet"

@@ -90,6 +90,8 @@ HEADINGS = {
     "Grap": "GRAP",
     "Maintenance": "Maintenance",
     "Reservation": "Reservations",
+    "NodeOutage": "Outages",
+    "NodeFailures": "Failures of nodes",
     "NamedLink": "Link classes of a wiring file",
     "TimeBorder": "Part of a trace: by time",
     "RegionBorder": "Part of a trace: by function",
@@ -233,6 +235,8 @@ def scenario_page(root: Path) -> str:
     )
     page.definition("Maintenance", "###", "`[[schedule.maintenance]]`")
     page.definition("Reservation", "###", "`[[schedule.reservation]]`")
+    page.definition("NodeOutage", "###", "`[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)")
+    page.definition("NodeFailures", "###", "`[schedule.failures]`")
     return page.finish()
 
 

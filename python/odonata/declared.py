@@ -38,6 +38,7 @@ _MODULES = {
     **dict.fromkeys(("Link", "LongLink", "NamedLink"), "network"),
     **dict.fromkeys(("Reading", "Grap", "MultifactorTable"), "batch.declared"),
     **dict.fromkeys(("Maintenance", "Reservation", "Schedule"), "batch.declared"),
+    **dict.fromkeys(("NodeOutage", "NodeFailures"), "batch.declared"),
 }
 #: The name of the module's type of tables of several kinds.
 _UNIONS = {"Motif": "Motif", "Traffic": "AnyTraffic", "ScheduleNetwork": "AnyScheduleNetwork"}

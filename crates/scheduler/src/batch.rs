@@ -7,6 +7,7 @@ mod grap;
 mod machine;
 mod metrics;
 mod network;
+mod nodes_out;
 mod options;
 mod order;
 mod pass;
@@ -29,7 +30,7 @@ pub use network::{Allocation, AsLogged, Network};
 pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
 pub use order::{Multifactor, Order};
 pub use pass::{Begin, Decided, Waiting, pass};
-pub use schedule::{Fate, GroupSpread, Row, Schedule, Started};
+pub use schedule::{Fate, GroupSpread, LostRun, Row, Run, Schedule, Started};
 pub use simulate::{SimulationError, simulate, simulate_with};
 
 #[cfg(test)]

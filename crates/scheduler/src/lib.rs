@@ -4,6 +4,7 @@
 
 pub mod batch;
 pub mod log;
+pub mod outages;
 mod seconds;
 pub mod slurm;
 

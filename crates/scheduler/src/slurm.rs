@@ -2,7 +2,7 @@
 //! packs them, and the main and the backfill scheduler each in its own time.
 //!
 //! Written after Slurm's documentation and the behaviour of its version 22.05. What is not
-//! here: preemption, advance reservations, licences, topologies but trees, heterogeneous jobs.
+//! here: preemption, reservations for users, licences, topologies but trees, heterogeneous jobs.
 //! What Slurm does not have: nodes chosen by GRAP.
 
 mod backfill;
@@ -14,6 +14,7 @@ mod jobs;
 mod limits;
 mod listing;
 mod nodes;
+mod nodes_out;
 mod onset;
 mod priority;
 mod select;
@@ -24,6 +25,7 @@ pub use cluster::{
     Tres, Unit, Weights,
 };
 pub use conf::{ConfError, read_cluster};
+pub use nodes_out::Maintenance;
 pub use onset::Onset;
 pub use simulate::{simulate, simulate_from};
 
@@ -53,6 +55,20 @@ fn check(cluster: &Cluster) -> Result<(), String> {
     for switch in &cluster.switches {
         if (switch.nodes.iter()).any(|&node| node as usize >= cluster.nodes.len()) {
             return Err("a switch has nodes that there are not".to_owned());
+        }
+    }
+    for one in &cluster.maintenance {
+        let Maintenance { nodes, start, end } = one;
+        if end <= start {
+            return Err(format!(
+                "maintenance lasts from {start} to {end}; its end must lie after its start"
+            ));
+        }
+        if let Some(node) = nodes
+            .iter()
+            .find(|node| node.index() >= cluster.nodes.len())
+        {
+            return Err(format!("maintenance: there is no node {node}"));
         }
     }
     let parameters = &cluster.parameters;

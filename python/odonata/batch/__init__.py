@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from odonata.batch.from_scenario import run_schedules
     from odonata.batch.joblog import JobLog, generate_job_log, read_job_log
     from odonata.batch.network import Mix, Network, SharedLinks, SharedPackets, SpeedUps
-    from odonata.batch.options import Multifactor, Window
+    from odonata.batch.options import Multifactor, Outage, Window
     from odonata.batch.schedules import Schedule, recorded_schedule, save_schedules, schedule
     from odonata.batch.slurm import SlurmSchedule, schedule_as_slurm
 
@@ -19,6 +19,7 @@ __all__ = [
     "Mix",
     "Multifactor",
     "Network",
+    "Outage",
     "Schedule",
     "SharedLinks",
     "SharedPackets",
@@ -38,7 +39,7 @@ __all__ = [
 _MODULES = {
     **dict.fromkeys(("JobLog", "generate_job_log", "read_job_log"), "joblog"),
     **dict.fromkeys(("Mix", "Network", "SharedLinks", "SharedPackets", "SpeedUps"), "network"),
-    **dict.fromkeys(("Multifactor", "Window"), "options"),
+    **dict.fromkeys(("Multifactor", "Outage", "Window"), "options"),
     **dict.fromkeys(("Schedule", "recorded_schedule", "save_schedules", "schedule"), "schedules"),
     **dict.fromkeys(("SlurmSchedule", "schedule_as_slurm"), "slurm"),
     "run_schedules": "from_scenario",

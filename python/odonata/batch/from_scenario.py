@@ -23,7 +23,7 @@ from odonata.batch.network import (
     SharedPackets,
     SpeedUps,
 )
-from odonata.batch.options import Window, moment
+from odonata.batch.options import Outage, Window, moment
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
 from odonata.errors import JobLogError, Problem
@@ -71,6 +71,10 @@ class ScheduleRun:
             for name, table in self._tables.items()
         }
         self._windows = self._read_windows()
+        self._outages = {
+            name: [] if table is None else self._read_outages(table)
+            for name, table in self._tables.items()
+        }
 
     def run(self, name: str, progress: Callable[[int, int], object] | None = None) -> Schedule:
         """Makes one of the schedules.
@@ -94,7 +98,7 @@ class ScheduleRun:
         if table is None:
             return recorded_schedule(self.log, **counted)
         written = table.as_written()
-        for resolved in ("compare", "network", "maintenance", "reservation", "reading"):
+        for resolved in ("compare", "network", "maintenance", "reservation", "outage", "reading"):
             written.pop(resolved, None)
         counts = (counted[key] for key in ("nodes", "share_processors", "whole_nodes"))
         return schedule_table(
@@ -105,6 +109,7 @@ class ScheduleRun:
             seed=self._scenario.seed,
             network=self._networks[name],
             windows=self._windows,
+            outages=self._outages[name],
             name=name,
             progress=progress,
         )
@@ -151,19 +156,31 @@ class ScheduleRun:
             stretch=given.stretch,
         )
 
-    def _read_windows(self) -> list[Window]:
+    def _moment(self, text: str, path: str) -> int:
         first = int(self.log.jobs["submit_s"][0].as_py()) if len(self.log) else 0
-        epoch = self.log.meta["epoch"]
+        try:
+            return moment(text, first, self.log.meta["epoch"])
+        except JobLogError as error:
+            raise JobLogError(f"schedule.{path}: {error}") from None
+
+    def _read_outages(self, table: ScheduleTable) -> list[Outage]:
+        found = []
+        for position, one in enumerate(table.outage):
+            path = f"outage[{position}]"
+            until = None if one.until is None else self._moment(one.until, path)
+            found.append(Outage(tuple(one.nodes or ()), self._moment(one.at, path), until))
+        return found
+
+    def _read_windows(self) -> list[Window]:
         found = []
         for kind in ("maintenance", "reservation"):
             windows: list[Maintenance | Reservation] = getattr(self._table, kind)
             for position, one in enumerate(windows):
-                try:
-                    start, end = moment(one.start, first, epoch), moment(one.end, first, epoch)
-                except JobLogError as error:
-                    raise JobLogError(f"schedule.{kind}[{position}]: {error}") from None
+                path = f"{kind}[{position}]"
+                start, end = self._moment(one.start, path), self._moment(one.end, path)
                 users = tuple(one.users) if isinstance(one, Reservation) else ()
-                found.append(Window(start, end, one.nodes, users, kind))
+                which = None if one.which is None else tuple(one.which)
+                found.append(Window(start, end, one.nodes, users, kind, which))
         return found
 
 

@@ -78,6 +78,7 @@ class Window:
         nodes: How many; ``None`` for the whole machine.
         users: Whose jobs may run on them within the window; none for maintenance.
         name: For messages.
+        which: In place of their number: these, by their own numbers.
     """
 
     start: int
@@ -85,6 +86,7 @@ class Window:
     nodes: int | None = None
     users: tuple[str, ...] = ()
     name: str = "window"
+    which: tuple[int, ...] | None = None
 
     def for_engine(self) -> dict[str, Any]:
         """In the engine's form."""
@@ -94,7 +96,27 @@ class Window:
             "end_s": self.end,
             "nodes": self.nodes,
             "users": list(self.users),
+            "which": None if self.which is None else list(self.which),
         }
+
+
+@dataclass(frozen=True)
+class Outage:
+    """Nodes that fail during a schedule.
+
+    Attributes:
+        nodes: Their numbers.
+        at: When they fail, in the log's time.
+        until: When they work again; ``None`` for never.
+    """
+
+    nodes: tuple[int, ...]
+    at: int
+    until: int | None = None
+
+    def for_engine(self) -> dict[str, Any]:
+        """In the engine's form."""
+        return {"nodes": list(self.nodes), "at_s": self.at, "until_s": self.until}
 
 
 def moment(text: str, first: int, epoch: int | None) -> int:
@@ -151,6 +173,27 @@ def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
         allowed = "START..END,NODES: users have a meaning with --reservation only"
         raise OptionError(name, f'"{text}"', allowed)
     return {**keys, "users": users} if users else keys
+
+
+def outage_keys(text: str, name: str) -> dict[str, Any]:
+    """Reads ``START..,NODES`` or ``START..END,NODES``.
+
+    Args:
+        text: What was given.
+        name: Of the option, for messages.
+
+    Returns:
+        The keys of a table `[[schedule.outage]]`; nodes as they were written.
+
+    Raises:
+        OptionError: If it is none of them.
+    """
+    times, _, nodes = text.partition(",")
+    start, dots, end = times.partition("..")
+    if not dots or not nodes.strip():
+        raise OptionError(name, f'"{text}"', "START..END,NODES or START..,NODES (for ever)")
+    keys = {"nodes": nodes.strip(), "at": start.strip()}
+    return {**keys, "until": end.strip()} if end.strip() else keys
 
 
 def windows_for_engine(windows: Sequence[Window]) -> list[dict[str, Any]]:

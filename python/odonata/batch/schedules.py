@@ -18,6 +18,7 @@ from odonata.batch.options import (
     INTERVAL,
     TAU,
     Multifactor,
+    Outage,
     Window,
     span_text,
     windows_for_engine,
@@ -47,6 +48,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
             *("mean_queue", "max_queue", "fragmentation"),
         )
     },
+    **{key: ("failures", key) for key in ("requeues", "node_fails", "lost_node_seconds")},
     **{
         f"{which}_{key}": (key, which)
         for key in ("wait_s", "slowdown", "bounded_slowdown")
@@ -58,7 +60,7 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
 SCENARIO_FILE = "scenario.toml"
 
 #: What became of a job, and how it came to start, by the engine's codes.
-FATES = ("finished", "killed", "refused")
+FATES = ("finished", "killed", "refused", "node-fail")
 STARTED = ("in-order", "backfilled", "reservation")
 
 #: Columns of the tables of schedules: times of jobs, texts, and those of jobs on a network only.
@@ -67,7 +69,14 @@ _TIMES = (
     *("log_run_s", "requested_s", "promised_s", "recorded_wait_s"),
 )
 _TEXTS = ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes")
-_LATER = ("group_nodes", "mode", "communication_share", "traffic", "node_list")
+_LATER = (
+    *("requeues", "lost_run_s", "group_nodes"),
+    *("mode", "communication_share", "traffic", "node_list"),
+)
+#: A column of the occupancy, where nodes can fail.
+_OUT = "out_of_service_"
+#: What the summary has only where nodes can fail.
+_FAILURES = ("requeued", "requeues", "node_fails")
 
 
 def _type(column: str) -> pa.DataType:
@@ -76,14 +85,15 @@ def _type(column: str) -> pa.DataType:
         return LABEL
     if column in _TEXTS:
         return pa.string()
-    is_whole = column in ("nodes", "processors", "groups") or column.endswith("_s")
+    counts = ("nodes", "processors", "groups", "requeues")
+    is_whole = column in counts or column.endswith("_s")
     return pa.int64() if is_whole else pa.float64()
 
 
 def _schemas(unit: str) -> dict[str, pa.Schema]:
     """The tables of schedules that count nodes or processors."""
     jobs = ("id", "user", unit, *_TIMES, "groups", "fate", "started", "reason", *_LATER)
-    occupancy = ("time_s", f"busy_{unit}", "waiting_jobs", f"waiting_{unit}")
+    occupancy = ("time_s", f"busy_{unit}", "waiting_jobs", f"waiting_{unit}", _OUT + unit)
     return {
         table: pa.schema([(name, _type(name)) for name in ("schedule", *columns)])
         for table, columns in (("jobs", jobs), ("occupancy", occupancy))
@@ -111,7 +121,9 @@ def _summary(unit: str) -> dict[str, Any]:
     one = unit.removesuffix("s")
     sizes = dict.fromkeys((f"{unit}_from", f"{unit}_to", "jobs", f"{one}_seconds"), float)
     waits = dict.fromkeys(("wait_s", "bounded_slowdown"), _QUANTILES)
-    return {**_SUMMARY, "unit": str, "classes": [{**sizes, **waits}]}
+    lost = (*_FAILURES, f"lost_{one}_seconds", f"out_{one}_seconds")
+    failures = Maybe(dict.fromkeys(lost, float))
+    return {**_SUMMARY, "unit": str, "classes": [{**sizes, **waits}], "failures": failures}
 
 
 #: What ``result.json`` says of schedules; `unit` is missing in those of before it was said.
@@ -160,7 +172,7 @@ class Schedule:
         """One of :data:`FIGURES`; ``None`` where there is none, such as waits if no job ran."""
         value: Any = self.summary
         for key in FIGURES[name]:
-            value = value[key]
+            value = None if value is None else value.get(key)
         return None if value is None else float(value)
 
     def _repr_html_(self) -> str:
@@ -208,6 +220,7 @@ def schedule(
     mode_seed: int = 1,
     network: Network | None = None,
     windows: Sequence[Window] = (),
+    outages: Sequence[Outage] = (),
     tau: str | int = TAU,
     interval: str | int = INTERVAL,
     name: str | None = None,
@@ -244,6 +257,7 @@ def schedule(
         network: What slows jobs down or makes them faster, such as
             :class:`~odonata.batch.SpeedUps`; by default they run as long as the log says.
         windows: Maintenance and reservations.
+        outages: Nodes that fail. Those that are drawn are keys: ``failures={"mtbf": "30 d"}``.
         tau: Shortest run time in the bounded slowdown.
         interval: Time between the rows of :attr:`Schedule.occupancy`.
         name: Name of the schedule; by default formed from policy, order and GRAP.
@@ -284,6 +298,7 @@ def schedule(
         seed=mode_seed,
         network=network,
         windows=windows,
+        outages=outages,
         name=name or default,
         progress=progress,
     )
@@ -298,6 +313,7 @@ def schedule_table(
     seed: int,
     network: Network | None,
     windows: Sequence[Window],
+    outages: Sequence[Outage],
     name: str,
     progress: Callable[[int, int], object] | bool | None,
 ) -> Schedule:
@@ -311,6 +327,7 @@ def schedule_table(
         seed: The seed of what is drawn.
         network: The network that the jobs share.
         windows: Maintenance and reservations, in the log's time.
+        outages: Nodes that fail, in the log's time.
         name: The name of the schedule.
         progress: As for :func:`schedule`.
 
@@ -333,6 +350,8 @@ def schedule_table(
         "network": None if network is None else network.for_engine(),
         "windows": windows_for_engine(windows),
     }
+    if outages or "failures" in given:
+        spec |= {"outages": [outage.for_engine() for outage in outages], "seed": seed}
     for_engine = dict(spec)
     if priorities is not None:
         for_engine |= {"priorities": priorities, "schedule": {**spec["schedule"], "order": "fcfs"}}
@@ -505,9 +524,10 @@ def load_schedules(directory: str | os.PathLike[str]) -> tuple[list[Schedule], d
     tables = {}
     for table, schema in _schemas(unit).items():
         file = directory / f"{table}.parquet"
-        empty = (*_TIMES[1:], *_TEXTS[1:], *_LATER, "groups", "started")
+        later = (*_LATER, _OUT + unit)
+        empty = (*_TIMES[1:], *_TEXTS[1:], *later, "groups", "started")
         full = [name for name in schema.names if name not in empty]
-        tables[table] = read_table(file, schema, full=full, later=_LATER, measured=False)
+        tables[table] = read_table(file, schema, full=full, later=later, measured=False)
         check_texts(file, tables[table], "schedule", list(report["schedules"]))
     found = []
     for name, options in report["schedules"].items():

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from odonata import _engine
+from odonata.batch.declared import NodeFailures
 from odonata.batch.engine import ask, to_json
 from odonata.batch.joblog import JobLog, read_job_log
 from odonata.batch.options import INTERVAL, TAU, seconds
@@ -60,6 +61,33 @@ class Onset:
     out: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class ListedNodes:
+    """Nodes of a cluster, for a time.
+
+    Attributes:
+        nodes: A list of their names, such as ``nid[001-004]``.
+        start_s: First second, in the log's time.
+        end_s: The second after the last; ``None`` for ever.
+    """
+
+    nodes: str
+    start_s: int
+    end_s: int | None = None
+
+
+def _drawn(failures: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Failures that are drawn, in the engine's form."""
+    table = NodeFailures(**failures)
+    repair = None if table.repair is None else int(table.repair)
+    return {
+        "mtbf_s": int(table.mtbf),
+        "repair_s": repair,
+        "together": table.together,
+        "seed": seed,
+    }
+
+
 def schedule_as_slurm(
     log: JobLog | str | os.PathLike[str],
     configuration: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
@@ -71,6 +99,11 @@ def schedule_as_slurm(
     grap: int | None = None,
     grap_mode: str = "adaptive",
     onset: Onset | None = None,
+    outages: Sequence[ListedNodes] = (),
+    maintenance: Sequence[ListedNodes] = (),
+    failures: Mapping[str, Any] | None = None,
+    requeue: bool | None = None,
+    seed: int = 1,
     tau: str | int = TAU,
     interval: str | int = INTERVAL,
     name: str = "slurm",
@@ -97,6 +130,12 @@ def schedule_as_slurm(
             its own way; groups are the switches of this level, 0 for leaf switches.
         grap_mode: How large jobs are spread over groups: ``adaptive`` or ``minimal-balance``.
         onset: The cluster in use from which to go on; by default it is idle before the first job.
+        outages: Nodes that fail: jobs on them end as ``NODE_FAIL`` and are requeued.
+        maintenance: Nodes that no job gets whose time limit reaches into these times.
+        failures: Nodes fail at random besides: the keys of `[schedule.failures]`, such as
+            ``{"mtbf": "30 d", "repair": "4 h"}``.
+        requeue: Whether jobs whose node fails are requeued; by default as ``JobRequeue`` says.
+        seed: Of the times of failures that are drawn.
         tau: Least run time in the bounded slowdown.
         interval: Of the rows of :attr:`Schedule.occupancy`.
         name: What to call it.
@@ -126,6 +165,10 @@ def schedule_as_slurm(
         "completing_s": float(completing_s),
         "grap": None if grap is None else {"level": grap, "mode": grap_mode},
         "onset": None if onset is None else asdict(onset),
+        "outages": [asdict(one) for one in outages],
+        "maintenance": [asdict(one) for one in maintenance],
+        "failures": None if failures is None else _drawn(failures, seed),
+        "requeue": requeue,
         "tau_s": seconds("tau", tau),
         "interval_s": seconds("interval", interval),
     }

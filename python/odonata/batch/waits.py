@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: Waited although enough nodes were free; none of which says that they were in one place.
 BEHIND_OTHERS = "enough were free, but kept for jobs ahead, or not where the job may run"
 TOO_FEW = "too few were free"
+AGAIN = "a node failed later, and they waited again"
 
 
 @dataclass(frozen=True)
@@ -25,12 +26,14 @@ class Reason:
     Attributes:
         text: The reason.
         jobs: How many jobs.
-        wait_s: The sum of their waits; 0 of jobs that never ran.
+        wait_s: The sum of their waits; 0 of jobs that never ran, or whose node failed.
+        has_run: Whether they ran and did not get to their end.
     """
 
     text: str
     jobs: int
     wait_s: float
+    has_run: bool = False
 
 
 def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
@@ -44,23 +47,34 @@ def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
         most: Reasons of refusals at most.
     """
     jobs = schedule.jobs
-    size, submit, start, end = (
-        numbers(jobs, name) for name in (schedule.unit, "submit_s", "start_s", "end_s")
+    size, submit, start, end, wait = (
+        numbers(jobs, name) for name in (schedule.unit, "submit_s", "start_s", "end_s", "wait_s")
     )
     ran = ~absent(jobs["start_s"].combine_chunks())
-    refused = Counter(text for text in jobs["reason"].to_pylist() if text)
-    size, submit, start, end = size[ran], submit[ran], start[ran], end[ran]
-    waited = start > submit
+    ended = zip(jobs["reason"].to_pylist(), ran.tolist(), strict=True)
+    refused = Counter((text, has_run) for text, has_run in ended if text)
+    again = np.zeros(len(jobs), bool)
+    if "requeues" in jobs.column_names:
+        again = numbers(jobs, "requeues") > 0
+    size, submit, start, end, wait = size[ran], submit[ran], start[ran], end[ran], wait[ran]
+    again = again[ran]
+    waited = wait > 0
     used = _until(start, size, submit[waited]) - _until(end, size, submit[waited])
     too_few = schedule.summary["machine"] - used < size[waited]
-    wait = (start - submit)[waited]
+    wait, again = wait[waited], again[waited]
     found = [
         Reason(text, int(which.sum()), float(wait[which].sum()))
-        for text, which in ((TOO_FEW, too_few), (BEHIND_OTHERS, ~too_few))
+        for text, which in (
+            (TOO_FEW, too_few & ~again),
+            (BEHIND_OTHERS, ~too_few & ~again),
+            (AGAIN, again),
+        )
         if which.any()
     ]
     found.sort(key=lambda one: -one.wait_s)
-    return found + [Reason(text, count, 0.0) for text, count in refused.most_common(most)]
+    return found + [
+        Reason(text, count, 0.0, has_run) for (text, has_run), count in refused.most_common(most)
+    ]
 
 
 def _until(when: np.ndarray, size: np.ndarray, moments: np.ndarray) -> np.ndarray:

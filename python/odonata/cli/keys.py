@@ -23,7 +23,7 @@ class KeyOption:
         key: Its key, such as ``schedule.policy``.
         kind: What its value is. A flag that is ``off`` sets false; ``texts`` may be given several
             times; ``words`` are separated by commas; ``window`` is a list of tables, each
-            ``START..END,NODES,USER,…``.
+            ``START..END,NODES,USER,…``, or ``START..[END],NODES`` for outages.
         help: What it does.
         metavar: What stands for the value in the help.
         choices: Names that it takes.
@@ -74,8 +74,10 @@ class KeyOption:
         if self.kind == "texts":
             return list(given)
         if self.kind == "window":
-            from odonata.batch.options import window_keys
+            from odonata.batch.options import outage_keys, window_keys
 
+            if self.key.endswith(".outage"):
+                return [outage_keys(text, self.option) for text in given]
             has_users = "USER" in (self.metavar or "")
             return [window_keys(text, self.option, has_users=has_users) for text in given]
         return str(given) if self.kind == "file" else given

@@ -272,6 +272,8 @@ def print_outcomes(
     for each in schedules:
         table.add_column(escape(each.name), justify="right")
 
+    one = schedules[0].unit.removesuffix("s")
+
     def row(name: str, show: Any) -> None:
         table.add_row(name, *(show(each.summary) for each in schedules))
 
@@ -279,6 +281,11 @@ def print_outcomes(
     if any(each.summary["refused"] for each in schedules):
         row("refused", lambda s: f"{s['refused']:,}")
     row("killed at their limit", lambda s: f"{s['killed']:,}")
+    if any("failures" in each.summary for each in schedules):
+        for name, key in (("put back into the queue", "requeues"), ("lost", "node_fails")):
+            row(name, lambda s, key=key: _failures(s, key))
+        for name, key in (("lost", "lost"), ("out of service", "out")):
+            row(f"{one}-hours {name}", lambda s, key=key: _failures(s, f"{key}_{one}_seconds", 3600))
     row("overtook others", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
     row(f"utilisation, {schedules[0].unit}", lambda s: f"{s['utilisation']:.1%}")
     row("makespan", lambda s: span(s["makespan_s"]))
@@ -316,7 +323,8 @@ def _print_reasons(console: Console, schedule: Schedule) -> None:
         console.print(f"[bold]Why jobs waited[/], {escape(schedule.name)}:")
     for one in found:
         wait = f"when submitted, {one.text} ({span(one.wait_s)} in all)"
-        text = wait if one.wait_s else f"never started: {one.text}"
+        never = "ended" if one.has_run else "never started"
+        text = wait if one.wait_s else f"{never}: {one.text}"
         console.print(f"  {one.jobs:>9,} jobs: {escape(text)}", soft_wrap=not has_edge(console))
 
 
@@ -333,6 +341,13 @@ def _stretch(schedule: Schedule | Outcome) -> float | None:
     # What has no value is negative.
     known = (run >= 0) & (log > 0)
     return float((run[known] / log[known]).mean()) if known.any() else None
+
+
+def _failures(summary: dict[str, Any], key: str, unit: int = 1) -> str:
+    failures = summary.get("failures")
+    if failures is None:
+        return "–"
+    return f"{failures[key] / unit:,.{0 if unit == 1 else 1}f}"
 
 
 def _circuits(summary: dict[str, Any]) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -25,7 +26,12 @@ from odonata.cli.shared import (
 )
 from odonata.terminal import terminal
 
+if TYPE_CHECKING:
+    from odonata.batch.joblog import JobLog
+    from odonata.batch.slurm import ListedNodes
+
 MEASURING = options_of("tau", "interval")
+FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "requeue")
 
 
 @click.command()
@@ -75,6 +81,30 @@ MEASURING = options_of("tau", "interval")
     show_default=True,
     help="With --grap: how large jobs are spread over groups.",
 )
+@click.option(
+    "--outage",
+    "outages",
+    multiple=True,
+    metavar="START..[END],NODELIST",
+    help="Nodes fail: jobs on them end as NODE_FAIL and are requeued. Times are dates "
+    "(2022-03-01T08:00, UTC) or durations after the first submission (12 h); without END the nodes "
+    "never come back. May be given several times.",
+)
+@click.option(
+    "--maintenance",
+    multiple=True,
+    metavar="START..END,NODELIST",
+    help="Keep nodes free: no job gets one whose time limit reaches into this time. May be given "
+    "several times.",
+)
+@partial(key_options, options=FAILURES)
+@click.option(
+    "--seed",
+    type=Whole(0),
+    default=1,
+    show_default=True,
+    help="With --mtbf: seed of the times.",
+)
 @partial(key_options, options=MEASURING)
 @out_option("Directory for the results.  [default: results/LOG]")
 @json_option
@@ -88,6 +118,9 @@ def slurm(
     test_time: float,
     grap: int | None,
     grap_mode: str,
+    outages: tuple[str, ...],
+    maintenance: tuple[str, ...],
+    seed: int,
     out: Path | None,
     as_json: bool,
     quiet: bool,
@@ -101,6 +134,12 @@ def slurm(
     context = click.get_current_context()
     if grap is None and context.get_parameter_source("grap_mode") is not ParameterSource.DEFAULT:
         raise click.UsageError("--grap-mode changes nothing without --grap LEVEL")
+    failures = keys_given(FAILURES, how)
+    requeue = failures.pop("requeue", None)
+    if failures and "mtbf" not in failures:
+        raise click.UsageError("--repair and --fail-together change nothing without --mtbf TIME")
+    if not failures and context.get_parameter_source("seed") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--seed changes nothing without --mtbf TIME")
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
     from odonata.output import claim
@@ -121,6 +160,11 @@ def slurm(
                 notice=notices(console),
                 grap=grap,
                 grap_mode=grap_mode,
+                outages=listed_nodes(read, outages, "--outage"),
+                maintenance=listed_nodes(read, maintenance, "--maintenance"),
+                failures=failures or None,
+                requeue=requeue,
+                seed=seed,
                 **keys_given(MEASURING, how),
             )
         save_schedules(
@@ -157,7 +201,36 @@ def slurm(
         refused = simulated.summary["refused"]
         if refused:
             terminal().print(f"{refused:,} jobs never start; the column reason says why")
+        failed = simulated.summary.get("failures")
+        if failed is not None:
+            terminal().print(
+                f"{failed['requeues']:,} times a job was requeued as a node failed, "
+                f"{failed['node_fails']:,} jobs ended so; lost: "
+                f"{failed['lost_processor_seconds'] / 3600:,.1f} CPU hours"
+            )
         terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
+
+
+def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedNodes]:
+    """Reads ``START..[END],NODELIST`` of an option.
+
+    Raises:
+        JobLogError: If it is none.
+    """
+    from odonata.batch.options import moment, outage_keys
+    from odonata.batch.slurm import ListedNodes
+
+    first = int(log.jobs["submit_s"][0].as_py()) if len(log) else 0
+    found = []
+    for text in texts:
+        keys = outage_keys(text, option)
+        if option == "--maintenance" and "until" not in keys:
+            raise click.UsageError(f'--maintenance: found "{text}"; allowed: START..END,NODELIST')
+        times = [keys["at"], keys.get("until")]
+        start, end = (one and moment(one, first, log.meta["epoch"]) for one in times)
+        assert isinstance(start, int)
+        found.append(ListedNodes(keys["nodes"], start, end))
+    return found
 
 
 def beside_recorded(jobs: Any) -> dict[str, Any]:

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use odonata_placement::grap::GrapModeName;
 use odonata_scheduler::Seconds;
-use odonata_scheduler::batch::{Fate, Occupancy, Schedule, Started};
+use odonata_scheduler::batch::{Fate, Occupancy, Row, Schedule, Started};
 use odonata_scheduler::log::{Job, JobLog, Label, Status, Unit};
+use odonata_scheduler::outages::in_words;
 
 use crate::coupling::Planned;
 use crate::error::{Error, refused};
@@ -252,6 +253,7 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> T
         Fate::Finished => 0,
         Fate::Killed => 1,
         Fate::Refused(_) => 2,
+        Fate::NodeFail(_) => 3,
     };
     add(
         "fate",
@@ -268,10 +270,16 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> T
         Column::I8(rows.iter().map(|row| started(row.started)).collect()),
     );
     let reasons = rows.iter().map(|row| match &row.fate {
-        Fate::Refused(reason) => reason.clone(),
+        Fate::Refused(reason) | Fate::NodeFail(reason) => reason.clone(),
         _ => String::new(),
     });
     add("reason", Column::Text(reasons.collect()));
+    if schedule.out.is_some() {
+        let requeues = rows.iter().map(|row| row.lost.len() as i64);
+        add("requeues", Column::I64(requeues.collect()));
+        let lost = rows.iter().map(|row| row.lost_time().0);
+        add("lost_run_s", Column::I64(lost.collect()));
+    }
     table
 }
 
@@ -308,6 +316,20 @@ pub(super) fn add_communication(table: &mut Table, planned: &Planned) {
     table.columns.push(("traffic".to_owned(), traffic));
 }
 
+/// The numbers of each job's nodes in its last run, where it is known who is on which node.
+pub(super) fn add_nodes(table: &mut Table, schedule: &Schedule) {
+    if schedule.rows.iter().all(|row| row.placed.is_none()) {
+        return;
+    }
+    let list = |row: &Row| {
+        let mut nodes = row.placed.clone().unwrap_or_default();
+        nodes.sort_unstable();
+        in_words(&nodes)
+    };
+    let lists = Column::Text(schedule.rows.iter().map(list).collect());
+    table.columns.push(("node_list".to_owned(), lists));
+}
+
 /// Occupancy as a table, a row per interval.
 pub(super) fn occupancy_table(full: &Occupancy, unit: Unit) -> Table {
     let of_unit = |what: &str| format!("{what}_{}", unit.name());
@@ -322,5 +344,9 @@ pub(super) fn occupancy_table(full: &Occupancy, unit: Unit) -> Table {
         ),
         (of_unit("waiting"), Column::F64(full.waiting_nodes.clone())),
     ];
+    if let Some(out) = &full.out_nodes {
+        let out = Column::F64(out.clone());
+        table.columns.push((of_unit("out_of_service"), out));
+    }
     table
 }

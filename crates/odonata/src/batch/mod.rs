@@ -10,12 +10,14 @@ mod spec;
 
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
+use odonata_placement::Machine as Wiring;
 use odonata_placement::grap::GrapMode;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    GrapMachine, Larger, Order, Pool, Schedule, Share, SimulationError, occupancy, simulate_with,
-    size_classes, summarise,
+    GrapMachine, Larger, Options, Order, PlacedMachine, Pool, Schedule, Share, SimulationError,
+    occupancy, simulate_with, size_classes, summarise,
 };
 pub use odonata_scheduler::log::{JobLog, Report, Unit};
 use odonata_scheduler::log::{Scaling, read_log, scale, write_swf};
@@ -109,6 +111,7 @@ pub fn schedule_jobs(
     }
     let capacity = capacity(spec, options.share)?;
     let given = &spec.resolved;
+    check_names(spec, &options)?;
     let shares_links = given
         .network
         .as_ref()
@@ -136,6 +139,10 @@ pub fn schedule_jobs(
     let log = own.as_ref().unwrap_or(log);
     let network = &mut *planned.network;
     let schedule = match grap {
+        None if spec.names_nodes() => {
+            let machine = named_machine(spec, capacity)?;
+            simulate_with(log, &machine, &options, network, progress)
+        }
         None => simulate_with(log, &Pool::new(capacity), &options, network, progress),
         Some(groups) => {
             let group = capacity.div_ceil(groups);
@@ -164,6 +171,7 @@ pub fn schedule_jobs(
     let mut reported = report_schedule(log, &schedule, spec);
     columns::add_modes(&mut reported.tables[0], &modes);
     columns::add_communication(&mut reported.tables[0], &planned);
+    columns::add_nodes(&mut reported.tables[0], &schedule);
     if let Value::Object(meta) = &mut reported.meta {
         let report = planned.network.report();
         if let (Some(summary), Value::Object(report)) = (meta.get_mut("summary"), report) {
@@ -173,6 +181,37 @@ pub fn schedule_jobs(
         meta.insert("cost".to_owned(), cost);
     }
     Ok(reported)
+}
+
+/// A machine that tells nodes apart, and gives the first free ones to a job.
+fn named_machine(spec: &ScheduleSpec, nodes: u32) -> Result<PlacedMachine, Error> {
+    let wiring = Wiring::uniform(1, 1, nodes).map_err(refused)?;
+    Ok(PlacedMachine::new(
+        Arc::new(wiring),
+        odonata_placement::Policy::Contiguous,
+        spec.resolved.seed,
+    ))
+}
+
+/// Whether nodes that are named are nodes of which it is known who is on them.
+fn check_names(spec: &ScheduleSpec, options: &Options) -> Result<(), Error> {
+    let wrong = |key: &str, found: &str, allowed: &str| {
+        Err(Error::Spec(SpecError::value(key, found, allowed)))
+    };
+    let network = spec.resolved.network.as_ref();
+    let shares_links = network.is_some_and(NetworkSpec::shares_links);
+    let by_grap = spec.groups().is_some();
+    if spec.names_nodes() && (by_grap || shares_links || options.share != Share::Nodes) {
+        let allowed = "`nodes`, a number of nodes, where GRAP or a network that jobs share places \
+                       them, and where they are shared by processors";
+        return wrong("maintenance.which", "nodes by their numbers", allowed);
+    }
+    if !options.outages.is_empty() && by_grap && shares_links {
+        let allowed = "none with GRAP on a network that jobs share: leave out `grap`, or take \
+                       `network = { level = \"table\" }` or no network";
+        return wrong("outage", "nodes that fail", allowed);
+    }
+    Ok(())
 }
 
 /// What the machine of a schedule has: nodes, or processors where they are shared.

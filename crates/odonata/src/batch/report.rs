@@ -82,7 +82,7 @@ pub(super) fn summary_json(summary: &Summary, schedule: &Schedule, unit: Unit) -
             "fragmentation": finite(class.fragmentation),
         })
     });
-    json!({
+    let mut all = json!({
         "machine": schedule.machine,
         "unit": unit.name(),
         "jobs": summary.jobs,
@@ -103,5 +103,15 @@ pub(super) fn summary_json(summary: &Summary, schedule: &Schedule, unit: Unit) -
         "max_queue": summary.max_queue,
         "fragmentation": finite(summary.fragmentation),
         "classes": classes.collect::<Vec<_>>(),
-    })
+    });
+    if schedule.out.is_some() {
+        all["failures"] = json!({
+            "requeued": summary.requeued,
+            "requeues": summary.requeues,
+            "node_fails": summary.node_fails,
+            (format!("lost_{seconds}")): summary.lost_node_seconds,
+            (format!("out_{seconds}")): summary.out_node_seconds,
+        });
+    }
+    all
 }

@@ -8,8 +8,12 @@ use odonata_declare::Listed;
 use odonata_placement::grap::{GrapMode, GrapModeName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
-use odonata_scheduler::log::{JobLog, Unit};
-use odonata_scheduler::slurm::{Cluster, Onset, Priority, read_cluster, simulate_from};
+use odonata_scheduler::log::{JobLog, Unit, hostlist};
+use odonata_scheduler::outages::{Breakdowns, Outage};
+use odonata_scheduler::slurm::{
+    Cluster, Maintenance, Onset, Priority, read_cluster, simulate_from,
+};
+use odonata_units::NodeId;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -40,6 +44,18 @@ pub struct SlurmSpec {
     /// A cluster in use, from which the simulation goes on.
     #[serde(default)]
     pub onset: Option<OnsetSpec>,
+    /// Nodes that fail.
+    #[serde(default)]
+    pub outages: Vec<ListedNodes>,
+    /// Nodes that are kept for maintenance.
+    #[serde(default)]
+    pub maintenance: Vec<ListedNodes>,
+    /// Failures that are drawn: what `[schedule.failures]` says, and their seed.
+    #[serde(default)]
+    pub failures: Option<DrawnSpec>,
+    /// Whether jobs that a failure ends are requeued, if not as `JobRequeue` says.
+    #[serde(default)]
+    pub requeue: Option<bool>,
     /// Least run time in the bounded slowdown.
     pub tau_s: i64,
     /// Interval of the occupancy.
@@ -67,6 +83,54 @@ impl GrapSpec {
             ))),
         }
     }
+}
+
+/// Nodes, by a list of their names, for a time.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListedNodes {
+    /// Such as `nid[001-004]`.
+    pub nodes: String,
+    /// First second, in the log's time.
+    pub start_s: i64,
+    /// The second after the last, if there is one.
+    pub end_s: Option<i64>,
+}
+
+impl ListedNodes {
+    /// Their numbers on a cluster.
+    fn on(&self, cluster: &Cluster, option: &str) -> Result<Vec<NodeId>, Error> {
+        let list = &self.nodes;
+        let names = hostlist::expand(list).filter(|names| !names.is_empty());
+        let names = names.ok_or_else(|| {
+            let allowed = "names of nodes, such as nid[001-004]";
+            Error::Spec(SpecError::value(option, format!("\"{list}\""), allowed))
+        })?;
+        let number = |name: &String| {
+            let found = cluster.nodes.iter().position(|node| node.name == *name);
+            found.map(NodeId::from_index).ok_or_else(|| {
+                let [first, last] = [cluster.nodes.first(), cluster.nodes.last()]
+                    .map(|node| node.map_or("", |node| &node.name));
+                let allowed = format!("nodes of the configuration, {first} to {last}");
+                Error::Spec(SpecError::value(option, format!("\"{name}\""), allowed))
+            })
+        };
+        names.iter().map(number).collect()
+    }
+}
+
+/// Failures that are drawn.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DrawnSpec {
+    /// Mean time between a repair and the next failure, seconds.
+    pub mtbf_s: i64,
+    /// Mean time to repair, seconds.
+    pub repair_s: Option<i64>,
+    /// Nodes of successive numbers that fail together.
+    pub together: u32,
+    /// Seed.
+    pub seed: u64,
 }
 
 /// [`Onset`] as the Python package says it.
@@ -121,6 +185,7 @@ impl SlurmSpec {
                 .choose_by_grap(grap.level, grap.mode()?)
                 .map_err(refused)?;
         }
+        self.fail(&mut cluster)?;
         let least = [("tau_s", self.tau_s, 1), ("interval_s", self.interval_s, 1)];
         for (key, found, least) in least {
             if !(least..=Seconds::LIMIT.0).contains(&found) {
@@ -129,6 +194,39 @@ impl SlurmSpec {
             }
         }
         Ok((cluster, notes))
+    }
+
+    /// Puts what fails, and what is kept for maintenance, into the cluster.
+    fn fail(&self, cluster: &mut Cluster) -> Result<(), Error> {
+        for one in &self.outages {
+            cluster.outages.listed.push(Outage {
+                nodes: one.on(cluster, "outage")?,
+                at: Seconds(one.start_s),
+                until: one.end_s.map(Seconds),
+            });
+        }
+        for one in &self.maintenance {
+            cluster.maintenance.push(Maintenance {
+                nodes: one.on(cluster, "maintenance")?,
+                start: Seconds(one.start_s),
+                end: one.end_s.map_or(Seconds::LIMIT, Seconds),
+            });
+        }
+        cluster.outages.drawn = self.failures.as_ref().map(|drawn| Breakdowns {
+            mtbf_s: drawn.mtbf_s as f64,
+            repair_s: drawn.repair_s.map(|repair| repair as f64),
+            together: drawn.together,
+            seed: drawn.seed,
+        });
+        if let Some(requeue) = self.requeue {
+            if cluster.outages.is_empty() {
+                let allowed = "nothing where no node fails: give outages or a mean time between \
+                               failures as well";
+                return Err(Error::Spec(SpecError::value("requeue", requeue, allowed)));
+            }
+            cluster.outages.requeue = requeue;
+        }
+        Ok(())
     }
 }
 

@@ -4,6 +4,8 @@ use odonata_declare::{Listed, UnknownName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Options, Share, Window, Withheld};
 use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions, Unit};
+use odonata_scheduler::outages::{Breakdowns, Outage, Outages};
+use odonata_units::NodeId;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -134,9 +136,34 @@ pub struct WindowSpec {
     pub end_s: i64,
     /// Nodes withheld; all if absent.
     pub nodes: Option<u32>,
+    /// Which, where they have numbers.
+    #[serde(default)]
+    pub which: Option<Vec<u32>>,
     /// Users who may use them.
     #[serde(default)]
     pub users: Vec<String>,
+}
+
+/// Nodes that fail.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutageSpec {
+    /// Which.
+    pub nodes: Vec<u32>,
+    /// First second, in the log's time.
+    pub at_s: i64,
+    /// The second in which they work again.
+    pub until_s: Option<i64>,
+}
+
+impl OutageSpec {
+    pub(super) fn outage(&self) -> Outage {
+        Outage {
+            nodes: self.nodes.iter().copied().map(NodeId).collect(),
+            at: Seconds(self.at_s),
+            until: self.until_s.map(Seconds),
+        }
+    }
 }
 
 /// What a schedule is made of beside its log.
@@ -173,6 +200,12 @@ pub(super) struct Resolved {
     /// Maintenance and reservations.
     #[serde(default)]
     pub windows: Vec<WindowSpec>,
+    /// Nodes that fail.
+    #[serde(default)]
+    pub outages: Vec<OutageSpec>,
+    /// Seed of failures that are drawn.
+    #[serde(default)]
+    pub seed: u64,
 }
 
 impl ScheduleSpec {
@@ -214,10 +247,14 @@ impl ScheduleSpec {
             name: window.name.clone(),
             start: Seconds(window.start_s),
             end: Seconds(window.end_s),
-            nodes: window.nodes.map_or(Withheld::All, |nodes| {
+            nodes: match (&window.which, window.nodes) {
+                (Some(which), _) => Withheld::Nodes(which.iter().copied().map(NodeId).collect()),
                 // Windows withhold nodes, whatever jobs count.
-                Withheld::Count(nodes.saturating_mul(share_processors.unwrap_or(1)))
-            }),
+                (None, Some(nodes)) => {
+                    Withheld::Count(nodes.saturating_mul(share_processors.unwrap_or(1)))
+                }
+                (None, None) => Withheld::All,
+            },
             users: window.users.clone(),
         };
         let options = self.schedule.options(priorities.clone());
@@ -227,7 +264,41 @@ impl ScheduleSpec {
         Ok(Options {
             share: share_processors.map_or(Share::Nodes, Share::Processors),
             windows: windows.iter().map(window).collect(),
+            outages: self.outages()?,
             ..options
         })
+    }
+
+    /// Nodes that fail, listed and drawn.
+    fn outages(&self) -> Result<Outages, Error> {
+        let drawn = self.schedule.failures.as_ref();
+        let outages = Outages {
+            listed: self
+                .resolved
+                .outages
+                .iter()
+                .map(OutageSpec::outage)
+                .collect(),
+            drawn: drawn.map(|drawn| Breakdowns {
+                mtbf_s: drawn.mtbf_s as f64,
+                repair_s: drawn.repair_s.map(|repair| repair as f64),
+                together: drawn.together,
+                seed: self.resolved.seed,
+            }),
+            requeue: self.schedule.requeue,
+        };
+        if outages.is_empty() && !outages.requeue {
+            let allowed = "true where no node fails: give `outage` or `failures` as well";
+            return Err(Error::Spec(SpecError::value("requeue", "false", allowed)));
+        }
+        Ok(outages)
+    }
+
+    /// Whether the scheduler has to tell nodes apart.
+    pub(super) fn names_nodes(&self) -> bool {
+        self.resolved
+            .windows
+            .iter()
+            .any(|window| window.which.is_some())
     }
 }

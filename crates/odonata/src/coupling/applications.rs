@@ -15,7 +15,7 @@ use odonata_units::NodeId;
 use serde_json::Value;
 
 use super::fallible::FallibleNetwork;
-use super::machine::{SharedMachine, any_free};
+use super::machine::{NodesOfJobs, SharedMachine, any_free};
 use super::spec::{ApplicationsSpec, wrong};
 use super::windows::{Alone, Member, Part, Span, Windows};
 use super::wired::WiredMachine;
@@ -189,6 +189,14 @@ impl FallibleNetwork for ApplicationNetwork {
         self.running.insert(job, 0.0);
         self.touched = true;
         Ok(delay)
+    }
+
+    fn allotment(&self) -> &NodesOfJobs {
+        &self.machine.allotment
+    }
+
+    fn allotment_mut(&mut self) -> &mut NodesOfJobs {
+        &mut self.machine.allotment
     }
 
     fn end(&mut self, job: u32) -> Result<(), String> {

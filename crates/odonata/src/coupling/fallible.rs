@@ -3,14 +3,20 @@
 
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Allocation, Network};
+use odonata_units::NodeId;
 use serde_json::Value;
 
 use super::level::Level;
+use super::machine::NodesOfJobs;
 
 /// A [`Network`] whose jobs may fail to begin and to end; errors say why.
 pub(super) trait FallibleNetwork {
     /// Gives a job its nodes; seconds until it can run.
     fn begin(&mut self, job: u32, allocation: &Allocation<'_>) -> Result<f64, String>;
+    /// Which nodes jobs have.
+    fn allotment(&self) -> &NodesOfJobs;
+    /// The same, to be changed.
+    fn allotment_mut(&mut self) -> &mut NodesOfJobs;
     /// A job has left.
     fn end(&mut self, job: u32) -> Result<(), String>;
     /// Whose speed has changed since the last time, and to what.
@@ -50,6 +56,24 @@ impl<N: FallibleNetwork> Network for FirstFailure<N> {
     fn end(&mut self, job: u32, _: Seconds) {
         let left = self.network.end(job);
         self.keep(left);
+    }
+
+    fn nodes(&self) -> Option<Vec<NodeId>> {
+        Some(self.network.allotment().nodes())
+    }
+
+    fn nodes_of(&self, job: u32) -> &[NodeId] {
+        self.network.allotment().of(job)
+    }
+
+    fn out(&mut self, nodes: &[NodeId]) {
+        let taken = self.network.allotment_mut().take_out(nodes);
+        self.keep(taken);
+    }
+
+    fn back(&mut self, nodes: &[NodeId]) {
+        let given = self.network.allotment_mut().put_back(nodes);
+        self.keep(given);
     }
 
     fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {

@@ -259,6 +259,14 @@ impl FallibleNetwork for FlowNetwork {
         self.begin_with(job, allocation, true)
     }
 
+    fn allotment(&self) -> &NodesOfJobs {
+        &self.allotment
+    }
+
+    fn allotment_mut(&mut self) -> &mut NodesOfJobs {
+        &mut self.allotment
+    }
+
     fn end(&mut self, job: u32) -> Result<(), String> {
         if let Some(circuits) = &mut self.circuits {
             circuits.release(job);

@@ -168,6 +168,8 @@ pub(super) struct NodesOfJobs {
     nodes_of: Vec<Vec<NodeId>>,
     /// Nodes of the largest group that jobs may have.
     group: usize,
+    /// Nodes that jobs may have, ascending.
+    nodes: Vec<NodeId>,
     running: BTreeMap<u32, Vec<NodeId>>,
 }
 
@@ -220,7 +222,9 @@ impl NodesOfJobs {
             .flat_map(|(of, &used)| of[used..].iter().copied())
             .collect();
         state.claim(&others).map_err(refused)?;
+        let nodes = (0..all).map(NodeId).filter(|&node| state.is_free(node));
         Ok(Self {
+            nodes: nodes.collect(),
             group: used.iter().copied().max().unwrap_or(0),
             state,
             policy,
@@ -234,6 +238,27 @@ impl NodesOfJobs {
     /// Nodes of the largest group that jobs may have.
     pub(super) fn group(&self) -> usize {
         self.group
+    }
+
+    /// Nodes that jobs may have, ascending.
+    pub(super) fn nodes(&self) -> Vec<NodeId> {
+        self.nodes.clone()
+    }
+
+    /// Takes nodes that no job has out of service.
+    ///
+    /// # Errors
+    /// If a job has one of them, in words.
+    pub(super) fn take_out(&mut self, nodes: &[NodeId]) -> Result<(), String> {
+        self.state.claim(nodes).map_err(|error| error.to_string())
+    }
+
+    /// Gives nodes back that were out of service.
+    ///
+    /// # Errors
+    /// If one of them was not, in words.
+    pub(super) fn put_back(&mut self, nodes: &[NodeId]) -> Result<(), String> {
+        self.state.release(nodes).map_err(|error| error.to_string())
     }
 
     /// Places jobs by policies of their own from now on, where they have one.

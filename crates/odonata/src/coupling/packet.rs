@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::fallible::FallibleNetwork;
 use super::jobs::Communication;
-use super::machine::{SharedMachine, node_rate};
+use super::machine::{NodesOfJobs, SharedMachine, node_rate};
 use super::spec::{PacketSpec, Stretch, wrong};
 use super::traffic::Traffic;
 use super::wired::WiredMachine;
@@ -241,6 +241,14 @@ impl FallibleNetwork for PacketNetwork {
             self.touched = true;
         }
         Ok(delay)
+    }
+
+    fn allotment(&self) -> &NodesOfJobs {
+        &self.engine.machine.allotment
+    }
+
+    fn allotment_mut(&mut self) -> &mut NodesOfJobs {
+        &mut self.engine.machine.allotment
     }
 
     fn end(&mut self, job: u32) -> Result<(), String> {

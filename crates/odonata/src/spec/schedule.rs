@@ -271,6 +271,39 @@ table! {
         end: String = String::new() => Notes { written: Some("time"), ..Notes::NEEDED },
         /// Number of nodes. Default: the whole machine.
         nodes: Option<u32> = None => Notes::COUNT,
+        /// In place of `nodes`: these nodes, numbers from 0, as a list or a text such as `"0, 3-8"`. The
+        /// scheduler then tells nodes apart.
+        which: Option<Vec<u32>> = None => Notes { numbers: true, fewest_entries: Some(1), ..Notes::NONE },
+    }
+    refuse "which" as "nodes" when [("which", Test::Given), ("nodes", Test::Given)] =>
+        "either `nodes` or `which`";
+}
+
+table! {
+    /// Nodes that fail during the schedule. Nobody knows before, nor when they will work again.
+    pub struct NodeOutage {
+        /// Which: numbers from 0, as a list or a text such as `"0, 3-8"`.
+        nodes: Option<Vec<u32>> = None => Notes { numbers: true, fewest_entries: Some(1), ..Notes::NONE },
+        /// When they fail: a date such as `2022-03-01T08:00` (UTC), or a duration after the first
+        /// submission such as `12 h`.
+        at: String = String::new() => Notes { written: Some("time"), ..Notes::NEEDED },
+        /// When they work again, given likewise. Default: never.
+        until: Option<String> = None => Notes { written: Some("time"), ..Notes::NONE },
+    }
+    refuse "nodes" when [("nodes", Test::Absent)] =>
+        "numbers of nodes";
+}
+
+table! {
+    /// Nodes that fail at random: each works and fails for exponentially distributed times in turn, from
+    /// the first submission on, drawn from the scenario's seed.
+    pub struct NodeFailures {
+        /// Nodes fail at random: mean time between the repair of a node and its next failure.
+        mtbf_s: i64 = 0 => Notes { needed: true, command_line: CommandLine::value("TIME"), ..Notes::POSITIVE },
+        /// With `mtbf`: mean time until a node works again. Default: never.
+        repair_s: Option<i64> = None => SPAN,
+        /// With `mtbf`: nodes of successive numbers that fail together, as those of a switch.
+        together: u32 = 1 => Notes { command_line: CommandLine::named("--fail-together", "N"), ..Notes::COUNT },
     }
 }
 
@@ -350,6 +383,13 @@ table! {
         /// Withhold nodes, or the whole machine, for a time. Times are dates (2022-03-01T08:00, UTC) or
         /// durations after the first submission (12 h).
         maintenance: Vec<Maintenance> = Vec::new() => Notes { command_line: CommandLine::value("START..END[,NODES]"), ..Notes::NONE },
+        /// Nodes fail during the schedule: jobs on them end and are put back into the queue. Times as for
+        /// maintenance; without END they never work again. NODES such as 0,3-8.
+        outage: Vec<NodeOutage> = Vec::new() => Notes { command_line: CommandLine::value("START..[END],NODES"), ..Notes::NONE },
+        /// Nodes fail at random. Default: none does.
+        failures: Option<NodeFailures> = None,
+        /// Jobs whose node fails are put back into the queue and run again from their beginning.
+        requeue: bool = true => Notes { command_line: CommandLine { option: Some("--no-requeue"), off: Some("Jobs whose node fails are not put back into the queue."), ..CommandLine::NONE }, ..Notes::NONE },
         /// Withhold nodes for jobs of these users.
         reservation: Vec<Reservation> = Vec::new() => Notes { command_line: CommandLine::value("START..END,NODES,USER,…"), ..Notes::NONE },
     }
@@ -433,6 +473,8 @@ pub(super) fn schedule_tables() -> Vec<TableDeclaration> {
         MultifactorTable::declaration(),
         Maintenance::declaration(),
         Reservation::declaration(),
+        NodeOutage::declaration(),
+        NodeFailures::declaration(),
         schedule,
     ]
 }

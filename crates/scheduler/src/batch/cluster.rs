@@ -258,6 +258,13 @@ impl Machine for ClusterMachine {
         self.free = nodes.filter(|&node| self.is_free(node)).count() as u32;
     }
 
+    fn out_of_service(&self, node: NodeId) -> ClusterAllocation {
+        ClusterAllocation {
+            nodes: [node].into(),
+            owned: [].into(),
+        }
+    }
+
     fn withhold(&mut self, nodes: &Withheld, _: u32) {
         match nodes {
             Withheld::All => self.take_free(|_| true),

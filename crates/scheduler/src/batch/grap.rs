@@ -7,6 +7,8 @@ use odonata_placement::grap::{
     Choice, GrapMode, GrapRefusal, GrapRequest, GroupState, choose_groups,
 };
 
+use odonata_units::NodeId;
+
 use super::machine::{Ask, Machine, Withheld};
 
 /// A machine whose groups are given to jobs by GRAP (Feng et al. 2023). Nodes of a
@@ -50,6 +52,16 @@ impl GrapMachine {
         &self.groups
     }
 
+    /// Which group a node is in, where those of the first group have the first numbers, and so on.
+    fn group_of(&self, node: NodeId) -> usize {
+        let mut end = 0;
+        let ends = self.groups.iter().map(|group| {
+            end += group.nodes;
+            end
+        });
+        ends.take_while(|&end| end <= node.0).count()
+    }
+
     /// How many nodes of each group are withheld: from the last groups downwards.
     fn withheld(&self, nodes: &Withheld) -> Vec<u32> {
         let mut of_group = vec![0; self.groups.len()];
@@ -67,15 +79,8 @@ impl GrapMachine {
                 }
             }
             Withheld::Nodes(list) => {
-                let mut ends = Vec::with_capacity(self.groups.len());
-                let mut end = 0;
-                for group in &self.groups {
-                    end += group.nodes;
-                    ends.push(end);
-                }
-                for node in list {
-                    let group = ends.partition_point(|&end| end <= node.0);
-                    if let Some(count) = of_group.get_mut(group) {
+                for &node in list {
+                    if let Some(count) = of_group.get_mut(self.group_of(node)) {
                         *count += 1;
                     }
                 }
@@ -132,6 +137,13 @@ impl Machine for GrapMachine {
             group.large |= other.large;
             self.free += group.idle;
         }
+    }
+
+    fn out_of_service(&self, node: NodeId) -> Arc<Choice> {
+        Arc::new(Choice {
+            groups: vec![(self.group_of(node) as u32, 1)],
+            large: false,
+        })
     }
 
     fn withhold(&mut self, nodes: &Withheld, used: u32) {

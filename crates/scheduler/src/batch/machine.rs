@@ -66,6 +66,9 @@ pub trait Machine: Clone {
     /// place in the result finds it in both states.
     fn overlay(&mut self, other: &Self);
 
+    /// What a node that is out of service holds in the place of a job.
+    fn out_of_service(&self, node: NodeId) -> Self::Held;
+
     /// Takes those of the nodes that are free; of a number, `used` less.
     fn withhold(&mut self, nodes: &Withheld, used: u32);
 
@@ -171,6 +174,10 @@ impl Machine for Pool {
         self.free = self.free.min(other.free);
     }
 
+    fn out_of_service(&self, _: NodeId) -> u32 {
+        1
+    }
+
     fn withhold(&mut self, nodes: &Withheld, used: u32) {
         self.free -= self.count(nodes).saturating_sub(used).min(self.free);
     }
@@ -260,6 +267,10 @@ impl Machine for PlacedMachine {
 
     fn overlay(&mut self, other: &Self) {
         self.claim_free(|node| !other.state.is_free(node));
+    }
+
+    fn out_of_service(&self, node: NodeId) -> Arc<[NodeId]> {
+        [node].into()
     }
 
     fn withhold(&mut self, nodes: &Withheld, _: u32) {

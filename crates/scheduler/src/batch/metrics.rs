@@ -1,6 +1,6 @@
 //! Figures of a schedule: waits, slowdowns, utilisation, queue.
 
-use super::schedule::{Fate, Row, Schedule};
+use super::schedule::{Fate, Row, Run, Schedule};
 use crate::Seconds;
 
 /// A distribution in figures; all NaN if there are no values.
@@ -73,6 +73,16 @@ pub struct Summary {
     pub refused: u64,
     /// Jobs that were killed at their limit.
     pub killed: u64,
+    /// Jobs that ended as a node failed.
+    pub node_fails: u64,
+    /// Jobs that were put back into the queue as a node failed.
+    pub requeued: u64,
+    /// How often that was.
+    pub requeues: u64,
+    /// Node-seconds of runs that came to nothing.
+    pub lost_node_seconds: f64,
+    /// Node-seconds for which nodes were out of service over the makespan.
+    pub out_node_seconds: f64,
     /// Jobs that overtook others.
     pub backfilled: u64,
     /// First submission.
@@ -156,11 +166,11 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
     let makespan = last_end - first_submit;
     let capacity = |duration: Seconds| f64::from(schedule.machine) * duration.0 as f64;
     let work = |until: Seconds| -> f64 {
-        let part = |&(row, _, start, end): &(&Row, Seconds, Seconds, Seconds)| {
-            let within = end.min(until) - start;
-            f64::from(row.nodes) * within.0.max(0) as f64
+        let part = |run: Run| {
+            let within = run.end.min(until) - run.start;
+            f64::from(run.nodes) * within.0.max(0) as f64
         };
-        ran.iter().map(part).sum()
+        ran.iter().flat_map(|(row, ..)| row.runs()).map(part).sum()
     };
     let share = |used: f64, of: f64| if of > 0.0 { used / of } else { 0.0 };
     let waits = || ran.iter().map(|&(_, wait, ..)| wait.0 as f64);
@@ -173,11 +183,14 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
         .zip(weights())
         .map(|(wait, weight)| wait * weight)
         .sum();
-    let bounded = |&(_, wait, start, end): &(&Row, Seconds, Seconds, Seconds)| {
-        slowdown(wait.0 as f64, (end - start).0 as f64, tau)
+    // What a run that came to nothing took counts as time until the last one.
+    let before =
+        |&(row, _, start, _): &(&Row, Seconds, Seconds, Seconds)| (start - row.arrival).0 as f64;
+    let bounded = |one: &(&Row, Seconds, Seconds, Seconds)| {
+        slowdown(before(one), (one.3 - one.2).0 as f64, tau)
     };
     let plain = ran.iter().filter(|&&(_, _, start, end)| end > start);
-    let plain = plain.map(|&(_, wait, start, end)| 1.0 + wait.0 as f64 / (end - start).0 as f64);
+    let plain = plain.map(|one| 1.0 + before(one) / (one.3 - one.2).0 as f64);
     let class = |&(from, to): &(u32, u32)| {
         let of: Vec<_> = ran
             .iter()
@@ -200,6 +213,11 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
         jobs: rows.len() as u64,
         refused: count(&|row| matches!(row.fate, Fate::Refused(_))),
         killed: count(&|row| row.fate == Fate::Killed),
+        node_fails: count(&|row| matches!(row.fate, Fate::NodeFail(_))),
+        requeued: count(&|row| !row.lost.is_empty()),
+        requeues: rows.iter().map(|row| row.lost.len() as u64).sum(),
+        lost_node_seconds: rows.iter().map(Row::lost_node_seconds).sum(),
+        out_node_seconds: out_node_seconds(schedule, first_submit, last_end),
         backfilled: count(&|row| row.started == Some(super::Started::Backfilled)),
         first_submit,
         last_end,
@@ -220,6 +238,28 @@ pub fn summarise(schedule: &Schedule, tau: Seconds, classes: &[(u32, u32)]) -> S
     }
 }
 
+/// Node-seconds for which nodes are out of service between two times.
+fn out_node_seconds(schedule: &Schedule, from: Seconds, to: Seconds) -> f64 {
+    let steps = out_steps(schedule, to);
+    let within = |(at, next, nodes): (Seconds, Seconds, u32)| {
+        f64::from(nodes) * (next.min(to) - at.max(from)).0.max(0) as f64
+    };
+    steps.map(within).sum()
+}
+
+/// From when to when how many nodes are out of service, the last of them up to `end`.
+fn out_steps(
+    schedule: &Schedule,
+    end: Seconds,
+) -> impl Iterator<Item = (Seconds, Seconds, u32)> + '_ {
+    let steps = schedule.out.as_deref().unwrap_or_default();
+    let ends = steps.iter().skip(1).map(|step| step.0).chain([end]);
+    steps
+        .iter()
+        .zip(ends)
+        .map(|(&(at, nodes), next)| (at, next, nodes))
+}
+
 /// Mean over these jobs; NaN without any whose groups are known.
 fn fragmentation<'r>(rows: impl Iterator<Item = &'r Row>) -> f64 {
     let known = rows.filter_map(|row| row.spread);
@@ -232,9 +272,9 @@ fn fragmentation<'r>(rows: impl Iterator<Item = &'r Row>) -> f64 {
 /// Most jobs that wait at the same time; who starts in a second waits no more in it.
 fn longest_queue(ran: &[(&Row, Seconds, Seconds, Seconds)]) -> u64 {
     let mut changes: Vec<(Seconds, i64)> = Vec::with_capacity(2 * ran.len());
-    for &(row, _, start, _) in ran {
-        if start > row.arrival {
-            changes.extend([(row.arrival, 1), (start, -1)]);
+    for (row, ..) in ran {
+        for (since, start) in row.waits().filter(|(since, start)| start > since) {
+            changes.extend([(since, 1), (start, -1)]);
         }
     }
     changes.sort_unstable();
@@ -259,6 +299,8 @@ pub struct Occupancy {
     pub waiting_jobs: Vec<f64>,
     /// Nodes that waiting jobs ask for.
     pub waiting_nodes: Vec<f64>,
+    /// Nodes that are out of service, where nodes can fail.
+    pub out_nodes: Option<Vec<f64>>,
 }
 
 /// Intervals that [`occupancy`] returns at most; it lengthens them if need be.
@@ -282,7 +324,7 @@ pub fn occupancy(schedule: &Schedule, interval: Seconds) -> Occupancy {
     let count = ((span - 1) / interval + 1) as usize;
     // Per quantity: change of its rate at interval starts, and corrections within
     // the intervals in which it changes.
-    let mut lanes: [Vec<(f64, f64)>; 3] = std::array::from_fn(|_| vec![(0.0, 0.0); count + 1]);
+    let mut lanes: [Vec<(f64, f64)>; 4] = std::array::from_fn(|_| vec![(0.0, 0.0); count + 1]);
     let mut add = |lane: usize, from: Seconds, to: Seconds, amount: f64| {
         for (at, amount) in [(from, amount), (to, -amount)] {
             let offset = (at - first).0;
@@ -295,15 +337,20 @@ pub fn occupancy(schedule: &Schedule, interval: Seconds) -> Occupancy {
         }
     };
     for row in &schedule.rows {
-        let (Some(start), Some(end)) = (row.start, row.end) else {
-            continue;
-        };
         let nodes = f64::from(row.nodes);
-        add(0, start, end, nodes);
-        add(1, row.arrival, start, 1.0);
-        add(2, row.arrival, start, nodes);
+        for run in row.runs() {
+            add(0, run.start, run.end, f64::from(run.nodes));
+        }
+        for (since, start) in row.waits() {
+            add(1, since, start, 1.0);
+            add(2, since, start, nodes);
+        }
     }
-    let [busy_nodes, waiting_jobs, waiting_nodes] = lanes.map(|lane| {
+    for (at, next, nodes) in out_steps(schedule, last) {
+        let (at, next) = (at.max(first).min(last), next.max(first).min(last));
+        add(3, at, next, f64::from(nodes));
+    }
+    let [busy_nodes, waiting_jobs, waiting_nodes, out_nodes] = lanes.map(|lane| {
         let mut rate = 0.0;
         let means = lane[..count].iter().map(|&(change, within)| {
             rate += change;
@@ -318,5 +365,6 @@ pub fn occupancy(schedule: &Schedule, interval: Seconds) -> Occupancy {
         busy_nodes,
         waiting_jobs,
         waiting_nodes,
+        out_nodes: schedule.out.is_some().then_some(out_nodes),
     }
 }

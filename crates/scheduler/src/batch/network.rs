@@ -30,6 +30,27 @@ pub trait Network {
     /// A job ends, or is killed.
     fn end(&mut self, job: u32, now: Seconds);
 
+    /// Nodes that jobs may have, ascending, where the network gives nodes to jobs.
+    fn nodes(&self) -> Option<Vec<NodeId>> {
+        None
+    }
+
+    /// The nodes of a running job, where the network gives nodes to jobs.
+    fn nodes_of(&self, job: u32) -> &[NodeId] {
+        let _ = job;
+        &[]
+    }
+
+    /// Nodes that no job has go out of service, until [`Network::back`].
+    fn out(&mut self, nodes: &[NodeId]) {
+        let _ = nodes;
+    }
+
+    /// Nodes that were out of service work again.
+    fn back(&mut self, nodes: &[NodeId]) {
+        let _ = nodes;
+    }
+
     /// After all that began and ended at `now`: appends running jobs with new
     /// speeds, finite and above 0, each at most once.
     ///

@@ -6,6 +6,7 @@ use super::machine::Withheld;
 use super::order::Order;
 use crate::Seconds;
 use crate::log::Job;
+use crate::outages::{OutageError, Outages};
 
 /// Which jobs may overtake others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +137,8 @@ pub struct Options {
     pub share: Share,
     /// Maintenance and reservations.
     pub windows: Vec<Window>,
+    /// Nodes that fail.
+    pub outages: Outages,
 }
 
 impl Default for Options {
@@ -151,6 +154,7 @@ impl Default for Options {
             larger: Larger::Refuse,
             share: Share::Nodes,
             windows: Vec::new(),
+            outages: Outages::default(),
         }
     }
 }
@@ -199,6 +203,15 @@ pub enum OptionError {
     /// No processors.
     #[error("0 processors per node; a node has at least 1")]
     Processors,
+    /// Nodes that fail.
+    #[error(transparent)]
+    Outages(#[from] OutageError),
+    /// Nodes that fail where jobs are on none in particular.
+    #[error(
+        "nodes fail, but jobs share them by processors, so that nobody knows who is on them; \
+         schedule whole nodes"
+    )]
+    SharedOutages,
     /// A parameter of the order.
     #[error("{0}")]
     Order(String),
@@ -230,6 +243,9 @@ impl Options {
         }
         if (self.policy, self.passes) == (Policy::Conservative, Passes::PerEvent) {
             return Err(OptionError::PassesPerEvent);
+        }
+        if self.share != Share::Nodes && !self.outages.is_empty() {
+            return Err(OptionError::SharedOutages);
         }
         if self.share == Share::Processors(0) {
             return Err(OptionError::Processors);

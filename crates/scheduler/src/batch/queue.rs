@@ -153,6 +153,12 @@ impl Queue {
         }
     }
 
+    /// A job that started comes again. Its place among those that are sorted may still be there.
+    pub fn insert_again(&mut self, task: u32) {
+        self.sorting();
+        self.insert(task);
+    }
+
     /// A job starts.
     pub fn remove(&mut self, task: u32) {
         self.waiting.remove(self.rank[task as usize]);

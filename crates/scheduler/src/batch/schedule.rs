@@ -15,6 +15,8 @@ pub enum Fate {
     Killed,
     /// It never ran: why.
     Refused(String),
+    /// A node of it failed, and it did not run again: why.
+    NodeFail(String),
 }
 
 /// How a job came to start.
@@ -26,6 +28,26 @@ pub enum Started {
     Backfilled,
     /// On nodes reserved for its user.
     InReservation,
+}
+
+/// A run of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Run {
+    /// When it started.
+    pub start: Seconds,
+    /// When it ended.
+    pub end: Seconds,
+    /// Nodes (or processors) that it had.
+    pub nodes: u32,
+}
+
+/// A run of a job that ended with one of its nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LostRun {
+    /// When.
+    pub run: Run,
+    /// Its nodes.
+    pub placed: Vec<NodeId>,
 }
 
 /// One job of a schedule.
@@ -54,6 +76,8 @@ pub struct Row {
     pub groups: Option<Vec<(u32, u32)>>,
     /// How it was spread over groups, where the machine knows them.
     pub spread: Option<GroupSpread>,
+    /// Runs after which it was put back into the queue.
+    pub lost: Vec<LostRun>,
 }
 
 /// How a job is spread over the groups of a machine.
@@ -100,9 +124,89 @@ impl Groups {
 }
 
 impl Row {
-    /// How long it waited.
+    /// A job that has come, or is refused.
+    pub(crate) fn new(job: u32, arrival: Seconds, nodes: u32, fate: Fate) -> Self {
+        Self {
+            job,
+            arrival,
+            nodes,
+            start: None,
+            end: None,
+            fate,
+            started: None,
+            promised: None,
+            placed: None,
+            groups: None,
+            spread: None,
+            lost: Vec::new(),
+        }
+    }
+
+    /// How long it waited, in all.
     pub fn wait(&self) -> Option<Seconds> {
-        self.start.map(|start| start - self.arrival)
+        Some(self.start? - self.arrival - self.lost_time())
+    }
+
+    /// How long it ran in vain before it was put back into the queue.
+    pub fn lost_time(&self) -> Seconds {
+        let runs = self.lost.iter().map(|lost| lost.run.end - lost.run.start);
+        runs.fold(Seconds::ZERO, |sum, run| sum + run)
+    }
+
+    /// All its runs, the last one of which it may have ended with.
+    pub fn runs(&self) -> impl Iterator<Item = Run> + '_ {
+        let last = self.start.zip(self.end).map(|(start, end)| Run {
+            start,
+            end,
+            nodes: self.nodes,
+        });
+        self.lost.iter().map(|lost| lost.run).chain(last)
+    }
+
+    /// From when to when it waited before each of its runs.
+    pub fn waits(&self) -> impl Iterator<Item = (Seconds, Seconds)> + '_ {
+        let mut since = self.arrival;
+        self.runs()
+            .map(move |run| (std::mem::replace(&mut since, run.end), run.start))
+    }
+
+    /// Node-seconds of runs that came to nothing.
+    pub fn lost_node_seconds(&self) -> f64 {
+        let all = self.runs().count();
+        let in_vain = match self.fate {
+            Fate::NodeFail(_) => all,
+            _ => self.lost.len(),
+        };
+        let of = |run: Run| f64::from(run.nodes) * (run.end - run.start).0 as f64;
+        self.runs().take(in_vain).map(of).sum()
+    }
+
+    /// A node of it fails while it runs.
+    pub(crate) fn lose(&mut self, now: Seconds) {
+        if let Some(start) = self.start.take() {
+            let run = Run {
+                start,
+                end: now,
+                nodes: self.nodes,
+            };
+            let placed = self.placed.take().unwrap_or_default();
+            self.lost.push(LostRun { run, placed });
+        }
+        (self.end, self.started) = (None, None);
+        (self.groups, self.spread) = (None, None);
+    }
+
+    /// It does not run any more, if it ever did: why.
+    pub(crate) fn give_up(&mut self, reason: String) {
+        match self.lost.pop() {
+            Some(last) => {
+                let LostRun { run, placed } = last;
+                (self.start, self.end, self.nodes) = (Some(run.start), Some(run.end), run.nodes);
+                self.placed = Some(placed);
+                self.fate = Fate::NodeFail(reason);
+            }
+            None => self.fate = Fate::Refused(reason),
+        }
     }
 
     /// How long it ran.
@@ -120,8 +224,10 @@ pub struct Schedule {
     pub machine: u32,
     /// Times that the scheduler looked at the queue.
     pub passes: u64,
-    /// Reservations that could not be kept because jobs outlived their estimates.
+    /// Reservations that could not be kept because jobs outlived their estimates or nodes failed.
     pub broken_promises: u64,
+    /// Where nodes can fail: how many (or how many processors) are out of service, from when on.
+    pub out: Option<Vec<(Seconds, u32)>>,
 }
 
 impl Schedule {
@@ -130,21 +236,14 @@ impl Schedule {
     pub fn recorded(log: &JobLog, machine: u32, share: Share) -> Self {
         let row = |(index, job): (usize, &crate::log::Job)| {
             let unknown = || Fate::Refused("the log does not say when it started".to_owned());
+            let fate = job.start.map_or_else(unknown, |_| match job.status {
+                Status::Timeout => Fate::Killed,
+                _ => Fate::Finished,
+            });
             Row {
-                job: index as u32,
-                arrival: job.submit,
-                nodes: share.asked(job),
                 start: job.start,
                 end: job.start.map(|start| start + job.run),
-                fate: job.start.map_or_else(unknown, |_| match job.status {
-                    Status::Timeout => Fate::Killed,
-                    _ => Fate::Finished,
-                }),
-                started: None,
-                promised: None,
-                placed: None,
-                groups: None,
-                spread: None,
+                ..Row::new(index as u32, job.submit, share.asked(job), fate)
             }
         };
         Self {
@@ -152,6 +251,7 @@ impl Schedule {
             machine,
             passes: 0,
             broken_promises: 0,
+            out: None,
         }
     }
 }

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use odonata_units::NodeId;
 use thiserror::Error;
 
 use super::counted::Counted;
 use super::machine::{Ask, Machine};
 use super::network::{Allocation, AsLogged, Network};
+use super::nodes_out::NodesOut;
 use super::options::{OptionError, Options, Passes, Policy, Window};
 use super::order::{Candidate, Multifactor, Order, Usage, priority};
 use super::queue::Queue;
@@ -51,7 +53,7 @@ const NOT_RUNNING: u32 = u32::MAX;
 
 /// Where a running job is.
 #[derive(Clone, Debug)]
-struct Running<H> {
+pub(super) struct Running<H> {
     task: u32,
     held: H,
     /// Seconds that it still stands still at `since`.
@@ -62,11 +64,13 @@ struct Running<H> {
     since: Seconds,
     started: Seconds,
     /// Its key in `ends`.
-    ends: (Seconds, u64),
+    pub(super) ends: (Seconds, u64),
     /// Key of its estimated end in `by_estimate`.
     estimated: Seconds,
     /// The reservation in which it runs.
     inside: Option<usize>,
+    /// Its nodes, where nodes can fail.
+    placed: Vec<NodeId>,
 }
 
 /// Simulates a log on a machine.
@@ -98,12 +102,12 @@ pub fn simulate_with<M: Machine>(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Schedule, SimulationError> {
     options.check(machine.size())?;
-    Simulation::new(log, machine, options, network).run(progress)
+    Simulation::new(log, machine, options, network)?.run(progress)
 }
 
 pub(super) struct Simulation<'a, M: Machine> {
     pub(super) options: &'a Options,
-    network: &'a mut dyn Network,
+    pub(super) network: &'a mut dyn Network,
     /// How few groups of the machine hold a job.
     groups: Groups,
     /// Jobs with new speeds, and waiting ones by priority; kept for their memory.
@@ -119,8 +123,8 @@ pub(super) struct Simulation<'a, M: Machine> {
     /// The machine with its jobs, without windows.
     pub(super) state: M,
     /// Running tasks, and the place of each of them among these; [`NOT_RUNNING`] of others.
-    running: Vec<Running<M::Held>>,
-    places: Vec<u32>,
+    pub(super) running: Vec<Running<M::Held>>,
+    pub(super) places: Vec<u32>,
     /// What is known of the future of a machine that only counts.
     pub(super) counted: Option<Counted>,
     pub(super) by_estimate: BTreeMap<(Seconds, u32), M::Held>,
@@ -142,6 +146,8 @@ pub(super) struct Simulation<'a, M: Machine> {
     pub(super) unexpected_end: bool,
     pub(super) passes: u64,
     pub(super) broken_promises: u64,
+    /// Where nodes can fail.
+    pub(super) nodes_out: Option<NodesOut<M>>,
 }
 
 /// A start that a pass decided on.
@@ -161,7 +167,12 @@ struct Events {
 }
 
 impl<'a, M: Machine> Simulation<'a, M> {
-    fn new(log: &JobLog, machine: &M, options: &'a Options, network: &'a mut dyn Network) -> Self {
+    fn new(
+        log: &JobLog,
+        machine: &M,
+        options: &'a Options,
+        network: &'a mut dyn Network,
+    ) -> Result<Self, OptionError> {
         let idle = machine.idle();
         let size = machine.size();
         let mut tasks = Vec::with_capacity(log.jobs.len());
@@ -173,19 +184,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
                 nodes: task.nodes,
             };
             let refusal = idle.place(&ask).err().map(|refusal| refusal.to_string());
-            rows.push(Row {
-                job: index as u32,
-                arrival: task.arrival,
-                nodes: task.nodes,
-                start: None,
-                end: None,
-                fate: refusal.map_or(Fate::Finished, Fate::Refused),
-                started: None,
-                promised: None,
-                placed: None,
-                groups: None,
-                spread: None,
-            });
+            let fate = refusal.map_or(Fate::Finished, Fate::Refused);
+            rows.push(Row::new(index as u32, task.arrival, task.nodes, fate));
             tasks.push(task);
         }
         let refused = |row: &Row| matches!(row.fate, Fate::Refused(_));
@@ -208,7 +208,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
         users.sort_unstable();
         users.dedup();
         let queue = Queue::new(&options.order, &tasks, &arrivals);
-        Self {
+        let first = arrivals.first();
+        let first = first.map_or(Seconds::ZERO, |&task| tasks[task as usize].arrival);
+        let nodes_out = NodesOut::new(&options.outages, &idle, network, first)?;
+        Ok(Self {
             options,
             network,
             groups: Groups::new(idle.group_sizes()),
@@ -236,7 +239,8 @@ impl<'a, M: Machine> Simulation<'a, M> {
             unexpected_end: false,
             passes: 0,
             broken_promises: 0,
-        }
+            nodes_out,
+        })
     }
 
     /// When something happens next: an event, or a pass that is due.
@@ -245,9 +249,17 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let next_arrival = self.arrivals.get(self.arrived);
         let next_arrival = next_arrival.map(|&task| self.tasks[task as usize].arrival);
         let next_edge = self.edges.get(self.edges_over).copied();
-        let next_edge = next_edge
-            .filter(|_| !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some());
-        let next = [next_end, next_arrival, next_edge, due, self.wake];
+        let matters = !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some();
+        let next_edge = next_edge.filter(|_| matters);
+        let next_outage = self.next_outage().filter(|_| matters);
+        let next = [
+            next_end,
+            next_arrival,
+            next_edge,
+            next_outage,
+            due,
+            self.wake,
+        ];
         next.into_iter().flatten().min()
     }
 
@@ -270,6 +282,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
             events.ended += 1;
             events.any = true;
         }
+        // Who ends in this second has run to its end, whatever fails in it.
+        if !(single && events.any) {
+            events.any |= self.take_outages(now);
+        }
         while (self.edges.get(self.edges_over)).is_some_and(|&edge| edge <= now) {
             self.edges_over += 1;
             self.unexpected_end = true;
@@ -281,6 +297,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
         {
             self.arrived += 1;
             self.queue.insert(task);
+            self.refuse_if_never(task);
             if let Some(counted) = &mut self.counted {
                 counted.arrives(task, &self.tasks[task as usize], &self.queue);
             }
@@ -305,7 +322,9 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let mut answer = 0;
         let mut ended = 0u64;
         let mut reported = Instant::now();
-        while let Some(now) = self.next_event(due) {
+        while let Some(now) = self.next_event(due)
+            && !self.waits_in_vain()
+        {
             let events = self.take_events(now);
             ended += events.ended;
             if let Passes::Every(interval) = self.options.passes {
@@ -336,19 +355,23 @@ impl<'a, M: Machine> Simulation<'a, M> {
             }
         }
         for task in self.queue.iter() {
-            let reason = "it never found a place on the machine";
-            self.rows[task as usize].fate = Fate::Refused(reason.to_owned());
+            let reason = match self.nodes_out {
+                None => "it never found a place on the machine",
+                Some(_) => "it never found a place on the nodes that worked at the same time",
+            };
+            self.rows[task as usize].give_up(reason.to_owned());
         }
         Ok(Schedule {
             rows: self.rows,
             machine: self.state.size(),
             passes: self.passes,
             broken_promises: self.broken_promises,
+            out: self.nodes_out.map(NodesOut::into_steps),
         })
     }
 
     /// A job ends.
-    fn end(&mut self, task: u32, now: Seconds) {
+    pub(super) fn end(&mut self, task: u32, now: Seconds) {
         let place = std::mem::replace(&mut self.places[task as usize], NOT_RUNNING);
         if place == NOT_RUNNING {
             return;
@@ -364,6 +387,9 @@ impl<'a, M: Machine> Simulation<'a, M> {
         }
         self.network.end(task, now);
         self.state.give_back(&job.held);
+        if let Some(out) = &mut self.nodes_out {
+            out.end(&job.placed);
+        }
         self.unexpected_end |= now != job.estimated;
         if let Some(window) = job.inside {
             self.used[window] -= self.tasks[task as usize].nodes;
@@ -401,6 +427,12 @@ impl<'a, M: Machine> Simulation<'a, M> {
         row.start = Some(now);
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
+        let mut placed = Vec::new();
+        if let Some(out) = &mut self.nodes_out {
+            let named = M::nodes(&held).unwrap_or_else(|| self.network.nodes_of(task));
+            placed = out.start(task, job.nodes, named, M::groups(&held));
+            row.placed = Some(placed.clone());
+        }
         row.groups = M::groups(&held).map(<[_]>::to_vec);
         row.spread = self.groups.spread(job.nodes, self.state.groups_of(&held));
         self.by_estimate.insert((estimated, task), held.clone());
@@ -422,6 +454,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             ends: (NO_END, number),
             estimated,
             inside,
+            placed,
         });
         self.set_end(task);
         if !self.promises.is_empty() {

@@ -1,6 +1,7 @@
 //! Schedules with known answers.
 
 mod network;
+mod outages;
 mod properties;
 
 use std::ops::ControlFlow;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::cluster::{Cluster, Filling};
 use super::nodes::NodeSet;
+use super::nodes_out::Maintenance;
 use super::select::{Ask, Held};
 use super::simulate::{Candidate, POLL, Simulation, whole_second};
 use crate::Seconds;
@@ -91,7 +92,7 @@ impl Cycle {
         let now = whole_second(now);
         let resolution = parameters.bf_resolution.max(1);
         let window_end = round_down(now + parameters.bf_window, resolution);
-        Self {
+        let mut cycle = Self {
             queue: simulation.candidates(),
             at: 0,
             pieces: vec![Piece {
@@ -111,7 +112,19 @@ impl Cycle {
             of_user_in_part: HashMap::new(),
             reserved_in_part: HashMap::new(),
             paused: false,
+        };
+        let all = simulation.cluster.nodes.len();
+        let ahead = |one: &&Maintenance| one.end.0.saturating_mul(1000) > now;
+        for one in simulation.cluster.maintenance.iter().filter(ahead) {
+            let place = Place {
+                nodes: NodeSet::of(all, one.nodes.iter().map(|node| node.index())),
+                owned: NodeSet::none(all),
+            };
+            let [begin, end] = [one.start, one.end].map(|at| at.0.saturating_mul(1000));
+            let end = round_down(end.saturating_add(resolution - 1), resolution);
+            cycle.reserve(round_down(begin, resolution), end, &place);
         }
+        cycle
     }
 
     /// Goes on until the pass ends (`None`) or pauses (until when).
@@ -201,6 +214,9 @@ impl Cycle {
             let (free, mut later) = self.free_over(from, from.max(now) + limit, is_large);
             let mut usable = simulation.part_nodes[part].clone();
             usable.keep(&free);
+            if let Some(kept) = simulation.kept_out(from.max(now), from.max(now) + limit) {
+                usable.drop_all(&kept);
+            }
             usable.keep(&ask.considered);
             let has_required = ask.required.as_ref().is_none_or(|set| usable.covers(set));
             let fits = has_required && usable.len() >= ask.min_nodes as usize;

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use odonata_placement::grap::GrapMode;
 
+use super::nodes_out::Maintenance;
 use crate::log::Gres;
+use crate::outages::Outages;
 
 /// A node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -300,6 +302,8 @@ pub struct Parameters {
     /// Time that a job holds its nodes beyond its run time, which ends with its last message:
     /// until its nodes say that nothing of it is left.
     pub completing: f64,
+    /// How long a job that is requeued has to wait before it may start again (`cred_expire`).
+    pub requeue_delay: i64,
 }
 
 impl Default for Parameters {
@@ -333,6 +337,7 @@ impl Default for Parameters {
             epilog: false,
             seconds_per_test: 0.0,
             completing: 0.02,
+            requeue_delay: 120,
         }
     }
 }
@@ -355,6 +360,7 @@ impl Parameters {
             kill_wait: times(self.kill_wait),
             seconds_per_test: self.seconds_per_test * 1e3,
             completing: self.completing * 1e3,
+            requeue_delay: times(self.requeue_delay),
             ..self.clone()
         }
     }
@@ -408,6 +414,10 @@ pub struct Cluster {
     pub priority: Priority,
     /// The scheduler.
     pub parameters: Parameters,
+    /// Nodes that fail.
+    pub outages: Outages,
+    /// Nodes that are kept for maintenance.
+    pub maintenance: Vec<Maintenance>,
 }
 
 impl Cluster {
@@ -430,6 +440,8 @@ impl Cluster {
             default_memory: None,
             priority: Priority::Basic,
             parameters: Parameters::default(),
+            outages: Outages::default(),
+            maintenance: Vec::new(),
         }
     }
 

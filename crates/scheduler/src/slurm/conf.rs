@@ -12,6 +12,7 @@ use super::cluster::{
 };
 use super::listing::{Kind, Listing, Record, read_listing};
 use crate::log::{Memory, gres_list, hostlist, mebibytes};
+use crate::outages::Outages;
 
 /// What is wrong with a file of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -253,6 +254,11 @@ impl Builder {
             default_memory: default_memory(config)?,
             priority: priority(config, &mut notes)?,
             parameters: parameters(config, &mut notes)?,
+            outages: Outages {
+                requeue: requeue(config)?,
+                ..Outages::default()
+            },
+            maintenance: Vec::new(),
         };
         if config
             .text("preempttype")
@@ -673,6 +679,15 @@ const WITHOUT_EFFECT: [&str; 22] = [
     "disable_user_top",
 ];
 
+/// Whether jobs that a failure ends are requeued.
+fn requeue(config: &Record) -> Result<bool, String> {
+    match config.text("jobrequeue") {
+        None | Some("1") => Ok(true),
+        Some("0") => Ok(false),
+        Some(other) => Err(format!("JobRequeue={other}; allowed: 0, 1")),
+    }
+}
+
 fn parameters(config: &Record, notes: &mut Vec<String>) -> Result<Parameters, String> {
     let mut parameters = Parameters::default();
     match config.text("schedulertype").unwrap_or("sched/backfill") {
@@ -692,6 +707,16 @@ fn parameters(config: &Record, notes: &mut Vec<String>) -> Result<Parameters, St
         parameters.kill_wait = digits
             .parse()
             .map_err(|_| format!("KillWait={text}; allowed: seconds"))?;
+    }
+    for entry in config.text("authinfo").unwrap_or("").split(',') {
+        if let Some(("cred_expire", value)) = entry.trim().split_once('=') {
+            let seconds = value
+                .parse()
+                .ok()
+                .filter(|value| (0..=1 << 40).contains(value));
+            parameters.requeue_delay = seconds
+                .ok_or_else(|| format!("AuthInfo: cred_expire={value}; allowed: seconds"))?;
+        }
     }
     let epilog = config.text("epilog");
     parameters.epilog = epilog.is_some_and(|path| !path.is_empty() && path != "(null)");

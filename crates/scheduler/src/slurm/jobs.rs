@@ -89,19 +89,8 @@ impl Tasks {
             };
             let arrival = job.eligible.unwrap_or(job.submit).max(job.submit);
             let task = found.unwrap_or_else(|_| Task::never());
-            rows.push(Row {
-                job: number as u32,
-                arrival,
-                nodes: u32::try_from(task.cpus()).unwrap_or(u32::MAX),
-                start: None,
-                end: None,
-                fate,
-                started: None,
-                promised: None,
-                placed: None,
-                groups: None,
-                spread: None,
-            });
+            let cpus = u32::try_from(task.cpus()).unwrap_or(u32::MAX);
+            rows.push(Row::new(number as u32, arrival, cpus, fate));
             tasks.push(task);
         }
         spread_over_seconds(&mut tasks);

@@ -16,6 +16,7 @@ use super::cluster::{Cluster, Parameters, Priority};
 use super::jobs::{Task, Tasks};
 use super::limits::Tally;
 use super::nodes::NodeSet;
+use super::nodes_out::{NodesOut, ends_of};
 use super::onset::Onset;
 use super::priority::{Factors, Shares, multifactor};
 use super::select::{Held, State};
@@ -32,6 +33,8 @@ pub(super) struct Running {
     pub held: Held,
     /// When its limit ends it; what backfill believes.
     pub believed: i64,
+    /// Its key among the ends.
+    pub ends: (i64, u64),
 }
 
 /// Simulates a log on a cluster as Slurm schedules it. Rows count CPUs.
@@ -78,7 +81,7 @@ pub(super) struct Simulation<'a> {
     pub state: State,
     pub running: BTreeMap<u32, Running>,
     /// When nodes become free, number of the start.
-    ends: BTreeMap<(i64, u64), u32>,
+    pub ends: BTreeMap<(i64, u64), u32>,
     starts: u64,
     pub priorities: Vec<u64>,
     shares: Shares,
@@ -90,9 +93,15 @@ pub(super) struct Simulation<'a> {
     recomputed: u64,
     passes: u64,
     /// When each job began that runs at the beginning of the simulation.
-    begun: Vec<Option<i64>>,
+    pub begun: Vec<Option<i64>>,
     /// The second of the last pass of backfill before the simulation.
     backfilled: Option<i64>,
+    /// Nodes that no job gets from the beginning on.
+    pub never: NodeSet,
+    /// Where nodes can fail.
+    pub nodes_out: Option<NodesOut>,
+    /// When maintenance ends, ms, soonest first.
+    pub maintenance_ends: Vec<i64>,
 }
 
 /// The second that a time lies in, as Slurm's clocks read.
@@ -198,6 +207,11 @@ impl Timetable {
         let next_arrival = of.arrivals.get(of.arrived);
         let next_arrival = next_arrival.map(|&task| of.tasks[task as usize].arrival);
         let waiting = !of.queue.is_empty();
+        let next_outage = of.nodes_out.as_ref().filter(|out| !out.in_vain());
+        let next_outage = next_outage.and_then(NodesOut::next);
+        let next_outage =
+            next_outage.filter(|_| waiting || next_end.is_some() || next_arrival.is_some());
+        let next_over = of.maintenance_ends.first().copied().filter(|_| waiting);
         let stuck = next_end.is_none()
             && next_arrival.is_none()
             && self.cycle.is_none()
@@ -206,7 +220,10 @@ impl Timetable {
             && (!parameters.backfill
                 || (self.backfilled_at).is_some_and(|(changes, _)| changes == of.changes));
         if stuck {
-            return None;
+            // Until nodes fail or come back.
+            let next = next_outage.into_iter().chain(next_over).min()?;
+            self.clock = next.max(self.clock);
+            return Some(self.clock);
         }
         if parameters.sched_interval > 0 && self.full < self.clock {
             // Passes over an empty queue.
@@ -220,6 +237,8 @@ impl Timetable {
             next_end,
             next_arrival,
             self.quick,
+            next_outage,
+            next_over,
             (parameters.sched_interval > 0 && waiting).then_some(self.full),
             self.cycle.as_ref().map(|(at, _)| *at),
             news.then(|| self.poll(self.clock, of)),
@@ -257,6 +276,14 @@ impl Timetable {
             }
         }
         ended
+    }
+
+    /// Nodes that fail and come back: the next quick pass looks for what that changes.
+    fn take_outages(&mut self, of: &mut Simulation<'_>, now: i64) {
+        let over = of.end_maintenance(now);
+        if of.take_outages(now) || over {
+            self.ask(now);
+        }
     }
 
     fn take_arrivals(&mut self, of: &mut Simulation<'_>, now: i64) {
@@ -336,7 +363,16 @@ impl<'a> Simulation<'a> {
             let nodes = part.nodes.iter().map(|&node| node as usize);
             NodeSet::of(cluster.nodes.len(), nodes.filter(|&node| !is_out(node)))
         };
+        let first = arrivals.first();
+        let first = first.map_or(0, |&task| tasks[task as usize].arrival);
+        let nodes_out = NodesOut::new(cluster, first).map_err(|error| error.to_string())?;
         Ok(Self {
+            never: NodeSet::of(
+                cluster.nodes.len(),
+                (0..cluster.nodes.len()).filter(|&node| is_out(node)),
+            ),
+            nodes_out,
+            maintenance_ends: ends_of(&cluster.maintenance),
             cluster,
             parameters: Rc::new(cluster.parameters.in_milliseconds()),
             priorities: vec![0; tasks.len()],
@@ -374,6 +410,7 @@ impl<'a> Simulation<'a> {
         while let Some(now) = due.next(&self) {
             due.recompute_priorities(&mut self, now);
             ended += due.take_ends(&mut self, now);
+            due.take_outages(&mut self, now);
             due.take_arrivals(&mut self, now);
             due.main_thread(&mut self, now);
             due.backfill_thread(&mut self, now);
@@ -385,20 +422,36 @@ impl<'a> Simulation<'a> {
             }
         }
         for &task in &self.queue {
-            let reason = "it never found a place on the cluster";
-            self.rows[task as usize].fate = Fate::Refused(reason.to_owned());
+            let reason = match &self.nodes_out {
+                None => "it never found a place on the cluster".to_owned(),
+                Some(out) => out.reason(),
+            };
+            self.rows[task as usize].give_up(reason);
         }
         Ok(Schedule {
             rows: self.rows,
             machine: u32::try_from(self.cluster.cpus()).unwrap_or(u32::MAX),
             passes: self.passes,
             broken_promises: 0,
+            out: self.nodes_out.map(NodesOut::into_steps),
         })
     }
 
     /// What has happened to jobs and priorities.
     fn news(&self) -> (u64, u64) {
         (self.changes, self.recomputed)
+    }
+
+    /// Whether jobs are yet to come.
+    pub fn has_arrivals(&self) -> bool {
+        self.arrived < self.arrivals.len()
+    }
+
+    /// A job that has come before comes again at a time to come.
+    pub fn comes_again(&mut self, task: u32, at: i64) {
+        let to_come = &self.arrivals[self.arrived..];
+        let sooner = to_come.partition_point(|&other| self.tasks[other as usize].arrival <= at);
+        self.arrivals.insert(self.arrived + sooner, task);
     }
 
     /// A job comes. Slurm tries to start an interactive one at once if none goes before it;
@@ -421,7 +474,11 @@ impl<'a> Simulation<'a> {
             let candidate = Candidate { task, option };
             if self.goes_first(candidate) && self.may_start(candidate) {
                 let part = self.tasks[task as usize].options[option].partition;
-                let allowed = self.part_nodes[part].clone();
+                let mut allowed = self.part_nodes[part].clone();
+                let limit = self.tasks[task as usize].options[option].limit;
+                if let Some(kept) = self.kept_out(now, now + limit) {
+                    allowed.drop_all(&kept);
+                }
                 if self.try_start(candidate, &allowed, now, Started::InOrder) {
                     return;
                 }
@@ -526,6 +583,9 @@ impl<'a> Simulation<'a> {
             }
             let mut allowed = self.part_nodes[part].clone();
             allowed.keep(&available);
+            if let Some(kept) = self.kept_out(now, now + option.limit) {
+                allowed.drop_all(&kept);
+            }
             if allowed.len() < option.ask.min_nodes as usize {
                 continue;
             }
@@ -594,14 +654,20 @@ impl<'a> Simulation<'a> {
         };
         row.started = Some(how);
         row.placed = Some(held.parts.iter().map(|part| NodeId(part.node)).collect());
-        self.ends.insert((end, self.starts), number);
+        let ends = (end, self.starts);
+        self.ends.insert(ends, number);
         self.starts += 1;
         let believed = whole_second(now) + limit;
         self.tasks[number as usize].chosen = candidate.option;
-        self.running.insert(number, Running { held, believed });
+        let running = Running {
+            held,
+            believed,
+            ends,
+        };
+        self.running.insert(number, running);
     }
 
-    fn end(&mut self, number: u32, now: i64) {
+    pub fn end(&mut self, number: u32, now: i64) {
         let Some(running) = self.running.remove(&number) else {
             return;
         };

@@ -1,5 +1,7 @@
 //! Whole schedules, small enough to follow by hand.
 
+mod outages;
+
 use std::ops::ControlFlow;
 
 use proptest::prelude::*;

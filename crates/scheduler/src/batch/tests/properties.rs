@@ -183,6 +183,9 @@ impl Machine for LaidOut {
     fn overlay(&mut self, other: &Self) {
         self.0.overlay(&other.0);
     }
+    fn out_of_service(&self, node: NodeId) -> u32 {
+        self.0.out_of_service(node)
+    }
     fn withhold(&mut self, nodes: &Withheld, used: u32) {
         self.0.withhold(nodes, used);
     }

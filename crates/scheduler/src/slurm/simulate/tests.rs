@@ -103,6 +103,9 @@ fn compare(name: &str, files: &[&str]) -> Compared {
 /// The same state, for a pass that leaves the first as it is.
 fn copy<'a>(of: &Simulation<'a>) -> Simulation<'a> {
     Simulation {
+        never: of.never.clone(),
+        nodes_out: None,
+        maintenance_ends: Vec::new(),
         cluster: of.cluster,
         parameters: Rc::clone(&of.parameters),
         tasks: of.tasks.clone(),
