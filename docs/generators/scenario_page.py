@@ -235,7 +235,9 @@ def scenario_page(root: Path) -> str:
     )
     page.definition("Maintenance", "###", "`[[schedule.maintenance]]`")
     page.definition("Reservation", "###", "`[[schedule.reservation]]`")
-    page.definition("NodeOutage", "###", "`[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)")
+    page.definition(
+        "NodeOutage", "###", "`[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)"
+    )
     page.definition("NodeFailures", "###", "`[schedule.failures]`")
     return page.finish()
 

@@ -23,7 +23,7 @@ from odonata.batch.network import (
     SharedPackets,
     SpeedUps,
 )
-from odonata.batch.options import Outage, Window, moment
+from odonata.batch.options import Outage, Window, moment, numbers
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
 from odonata.errors import JobLogError, Problem
@@ -168,7 +168,8 @@ class ScheduleRun:
         for position, one in enumerate(table.outage):
             path = f"outage[{position}]"
             until = None if one.until is None else self._moment(one.until, path)
-            found.append(Outage(tuple(one.nodes or ()), self._moment(one.at, path), until))
+            nodes = numbers(f"schedule.{path}.nodes", one.nodes)
+            found.append(Outage(nodes, self._moment(one.at, path), until))
         return found
 
     def _read_windows(self) -> list[Window]:
@@ -179,7 +180,9 @@ class ScheduleRun:
                 path = f"{kind}[{position}]"
                 start, end = self._moment(one.start, path), self._moment(one.end, path)
                 users = tuple(one.users) if isinstance(one, Reservation) else ()
-                which = None if one.which is None else tuple(one.which)
+                which = None
+                if one.which is not None:
+                    which = numbers(f"schedule.{path}.which", one.which)
                 found.append(Window(start, end, one.nodes, users, kind, which))
         return found
 

@@ -141,6 +141,15 @@ def moment(text: str, first: int, epoch: int | None) -> int:
     return int(point["date"]) - epoch
 
 
+def numbers(what: str, given: Sequence[int] | str | None) -> tuple[int, ...]:
+    """The numbers of a list, or of a text such as ``0, 3-8``.
+
+    Raises:
+        OptionError: If it is none.
+    """
+    return tuple(read("numbers", what, given) if isinstance(given, str) else given or ())
+
+
 def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
     """Reads ``START..END``, ``START..END,NODES`` or ``START..END,NODES,USER,USER…``.
 

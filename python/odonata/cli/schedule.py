@@ -47,7 +47,7 @@ _SEED = KeyOption(
     "--network-seed",
     "seed",
     "whole",
-    help="Seed of what is drawn for jobs, modes included.  [default: 1]",
+    help="Seed of what is drawn for jobs, modes included, and of failures.  [default: 1]",
     metavar="N",
     least=0,
 )
@@ -212,9 +212,10 @@ def _set_network(data: Mapping[str, Any], given: Sequence[tuple[KeyOption, Any]]
     there = schedule.get("network")
     level = there.get("level") if isinstance(there, dict) else NONE
     has_modes = "grap" in schedule or any(o.key == "schedule.grap.groups" for o, _ in given)
+    fails = "failures" in schedule or any(".failures." in o.key for o, _ in given)
     for option, _ in given:
         if option is _SEED:
-            useless = level == NONE and not has_modes
+            useless = level == NONE and not has_modes and not fails
         else:
             useless = option.key.startswith(_NETWORK) and (
                 level == NONE or (option.levels and level not in option.levels)
@@ -285,7 +286,9 @@ def print_outcomes(
         for name, key in (("put back into the queue", "requeues"), ("lost", "node_fails")):
             row(name, lambda s, key=key: _failures(s, key))
         for name, key in (("lost", "lost"), ("out of service", "out")):
-            row(f"{one}-hours {name}", lambda s, key=key: _failures(s, f"{key}_{one}_seconds", 3600))
+            row(
+                f"{one}-hours {name}", lambda s, key=key: _failures(s, f"{key}_{one}_seconds", 3600)
+            )
     row("overtook others", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
     row(f"utilisation, {schedules[0].unit}", lambda s: f"{s['utilisation']:.1%}")
     row("makespan", lambda s: span(s["makespan_s"]))

@@ -90,10 +90,12 @@ impl SharedMachine {
             }
         }
         if network.failures.change_during_run() {
-            let allowed = "links that fail for the whole schedule, as jobs are simulated by parts";
+            let allowed = "parts that fail for the whole schedule, as jobs are simulated by parts; \
+                           nodes that fail during it are `[[schedule.outage]]` and \
+                           `[schedule.failures]`";
             return Err(wrong(
                 "machine.failures",
-                "links that fail during the run",
+                "parts that fail during the run",
                 allowed,
             ));
         }
@@ -385,6 +387,7 @@ mod tests {
     use odonata_scheduler::Seconds;
     use odonata_scheduler::batch::{Network, Options, Policy, Pool, simulate_with};
     use odonata_scheduler::log::{Job, JobLog};
+    use odonata_scheduler::outages::{Breakdowns, Outage, Outages};
     use proptest::prelude::*;
     use proptest::sample::select;
 
@@ -405,6 +408,9 @@ mod tests {
             .unwrap()
             .allotment
     }
+
+    /// Nobody has a node: it is out of service.
+    const OUT: u32 = u32::MAX;
 
     /// Who has each node, and how fast jobs run.
     struct Owners {
@@ -433,6 +439,28 @@ mod tests {
             self.nodes.leave(job).unwrap();
         }
 
+        fn nodes(&self) -> Option<Vec<NodeId>> {
+            Some(self.nodes.nodes())
+        }
+
+        fn nodes_of(&self, job: u32) -> &[NodeId] {
+            self.nodes.of(job)
+        }
+
+        fn out(&mut self, nodes: &[NodeId]) {
+            self.nodes.take_out(nodes).unwrap();
+            for node in nodes {
+                assert_eq!(self.of_node[node.index()].replace(OUT), None);
+            }
+        }
+
+        fn back(&mut self, nodes: &[NodeId]) {
+            self.nodes.put_back(nodes).unwrap();
+            for node in nodes {
+                assert_eq!(self.of_node[node.index()].take(), Some(OUT));
+            }
+        }
+
         fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
             for job in self.begun.drain(..) {
                 if self.of_node.contains(&Some(job)) {
@@ -446,8 +474,9 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(10_000))]
 
-        /// Whoever begins and ends, whatever its speed, no node has two jobs, every job has as
-        /// many nodes as it asked for, and at the end all are free.
+        /// Whoever begins and ends, whatever its speed and whichever nodes fail, no node has two
+        /// jobs, none that is out of service has one, every job has as many nodes as it asked for,
+        /// and at the end all are free.
         #[test]
         fn no_node_has_two_jobs(
             jobs in proptest::collection::vec((0i64..60, 1u32..=NODES, 1i64..40), 1..25),
@@ -461,6 +490,8 @@ mod tests {
                 Placement::LevelSpread, Placement::Hybrid, Placement::BestFit,
             ]),
             seed in any::<u64>(),
+            failing in proptest::collection::btree_map(0..NODES, (0i64..80, 1i64..40), 0..8),
+            is_drawn in any::<bool>(),
         ) {
             let mut log = JobLog::default();
             for &(at, nodes, run) in &jobs {
@@ -473,13 +504,29 @@ mod tests {
                 speeds,
                 begun: vec![],
             };
-            let options = Options { policy, ..Options::default() };
+            let outage = |(&node, &(at, lasts)): (&u32, &(i64, i64))| Outage {
+                nodes: vec![NodeId(node)],
+                at: Seconds(at),
+                until: Some(Seconds(at + lasts)),
+            };
+            let outages = Outages {
+                listed: failing.iter().map(outage).collect(),
+                drawn: is_drawn.then_some(Breakdowns {
+                    mtbf_s: 5000.0,
+                    repair_s: Some(20.0),
+                    together: 2,
+                    seed,
+                }),
+                requeue: true,
+            };
+            let options = Options { policy, outages, ..Options::default() };
             let go_on = &mut |_, _| ControlFlow::Continue(());
             let pool = Pool::new(NODES);
             let schedule = simulate_with(&log, &pool, &options, &mut owners, go_on).unwrap();
             prop_assert!(schedule.rows.iter().all(|row| row.start.is_some()));
-            prop_assert!(owners.of_node.iter().all(Option::is_none));
-            prop_assert_eq!(owners.nodes.most(), NODES);
+            let out = owners.of_node.iter().filter(|owner| **owner == Some(OUT)).count();
+            prop_assert!(owners.of_node.iter().flatten().all(|&owner| owner == OUT));
+            prop_assert_eq!(owners.nodes.most(), NODES - out as u32);
         }
     }
 }

@@ -25,7 +25,7 @@ use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
-pub(super) use values::put;
+pub(super) use values::{NUMBERS, put, ranges};
 use words::describe;
 
 type Object = Map<String, Value>;

@@ -7,6 +7,7 @@ use odonata_scheduler::log::date;
 use serde_json::{Value, json};
 
 use super::quantity::{Quantity, Refused};
+use super::reader::{NUMBERS, ranges};
 use super::schedule::{OrderName, PolicyName};
 
 /// A schedule to compare with: that which the log records.
@@ -27,7 +28,7 @@ const REDUCTIONS: [&str; 7] = [
 ];
 
 /// Keys that schedules of one log may have different values of, beside policy and order.
-const CHANGED: [&str; 10] = [
+const CHANGED: [&str; 12] = [
     "estimates",
     "running_estimates",
     "limits",
@@ -38,6 +39,8 @@ const CHANGED: [&str; 10] = [
     "grap",
     "multifactor",
     "network",
+    "failures",
+    "requeue",
 ];
 
 /// What a text of a grammar says; `orders` are plug-ins that sort a queue.
@@ -50,6 +53,9 @@ pub fn written(grammar: &str, text: &str, orders: &[String]) -> Result<Value, Re
         "schedule" => schedule(text, orders),
         "estimates" => estimate(text).map(|_| text.into()),
         "time" => time(text),
+        "numbers" => ranges(text)
+            .map(Value::from)
+            .ok_or_else(|| refused(text, NUMBERS)),
         "mix" => mix(text),
         "mpi-share" => mpi_share(text),
         "injection" => injection(text).map(Value::from),

@@ -488,7 +488,7 @@ impl Reader<'_> {
         if found.is_none() {
             let allowed = match given {
                 Value::Array(values) if values.is_empty() => "at least 1 number",
-                _ => "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"",
+                _ => NUMBERS,
             };
             self.refuse(path, describe(given), allowed);
         }
@@ -513,8 +513,12 @@ pub(super) fn is_numbers(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())
 }
 
+/// What lists of numbers may be.
+pub(in crate::spec) const NUMBERS: &str =
+    "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
+
 /// The numbers of a text such as `0, 3-8`.
-pub(super) fn ranges(text: &str) -> Option<Vec<u64>> {
+pub(in crate::spec) fn ranges(text: &str) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));

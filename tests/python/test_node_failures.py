@@ -1,0 +1,208 @@
+"""Nodes that fail under a queue: options, files, tables and what is said of them."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+import odonata
+from odonata.batch import Outage, Window, read_job_log, run_schedules
+from odonata.batch.schedules import load_schedules
+from odonata.cli.commands import odonata as command
+from odonata.errors import JobLogError
+from odonata.scenario import Scenario
+from test_batch import EXAMPLE, swf
+from test_slurm import CONF, job
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "example.swf"
+    path.write_text(swf(*EXAMPLE))
+    return path
+
+
+def call(*arguments: str | Path) -> Any:
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def said(*arguments: str | Path) -> str:
+    answer = call(*arguments)
+    assert answer.exit_code != 0, answer.output
+    return " ".join(f"{answer.output} {answer.exception}".split())
+
+
+def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> None:
+    # Node 0 is away from 4 to 6 s. A, of nodes 0 to 5, has run for 4 s and goes back; it has 6 of 9
+    # or 10 nodes again when D ends at 10 s. E needs 2 of what is left beside that and starts at
+    # 4 s; B, of all 8 that E leaves, comes after A at 20 s, then C. Without A, B starts at 10 s,
+    # and E when node 0 is back, as B would miss its nodes before.
+    out = tmp_path / "out"
+    compared = ("--compare", "easy,requeue=false")
+    answer = call("schedule", log, "--outage", "4s..6s,0", *compared, "--out", out, "--no-plots")
+    assert answer.exit_code == 0, answer.output
+    jobs = pq.read_table(out / "jobs.parquet", partitioning=None).to_pandas()
+    again, lost = (jobs[jobs["schedule"] == name] for name in ("easy", "easy,requeue=false"))
+    assert again["start_s"].tolist() == [10, 20, 30, 2, 4]
+    assert again["wait_s"].tolist() == [6, 19, 28, 0, 1]
+    assert again["requeues"].tolist() == [1, 0, 0, 0, 0]
+    assert again["lost_run_s"].tolist() == [4, 0, 0, 0, 0]
+    assert again["node_list"].tolist()[0] == "0,3-7"
+    assert lost["start_s"].tolist() == [0, 10, 20, 2, 6]
+    assert lost["fate"].tolist() == ["node-fail"] + ["finished"] * 4
+    assert "node 0 failed at 4 s" in lost["reason"].tolist()[0]
+    assert "put back into the queue" in answer.output and "node-hours lost" in answer.output
+    assert "a node failed later" in answer.output and "ended: node 0 failed" in answer.output
+    # What was written is read again, and the scenario runs again.
+    (first, second), _ = load_schedules(out)
+    assert first.figure("requeues") == 1 and second.figure("node_fails") == 1
+    assert first.figure("lost_node_seconds") == second.figure("lost_node_seconds") == 24
+    assert first.summary["failures"]["out_node_seconds"] == 2
+    assert first.occupancy["out_of_service_nodes"].to_pylist()[0] == pytest.approx(2 / 60)
+    assert call("schedule", out / "scenario.toml", "--out", tmp_path / "again").exit_code == 0
+    assert pq.read_table(tmp_path / "again" / "jobs.parquet").equals(
+        pq.read_table(out / "jobs.parquet")
+    )
+    # The same in Python.
+    own = odonata.schedule(log, outages=[Outage((0,), 4, 6)])
+    assert own.jobs["start_s"].to_pylist() == [10, 20, 30, 2, 4]
+
+
+def test_without_failures_nothing_is_new(log: Path) -> None:
+    plain = odonata.schedule(log)
+    assert not {"requeues", "node_list"} & set(plain.jobs.column_names)
+    assert "failures" not in plain.summary and plain.figure("requeues") is None
+    # Failures after the last end change no start.
+    late = odonata.schedule(log, outages=[Outage((0, 9), 1000, None)])
+    assert late.jobs["start_s"].equals(plain.jobs["start_s"])
+
+
+def test_drawn_failures_follow_their_seed(log: Path) -> None:
+    def lost(seed: int) -> list[int]:
+        failures = {"mtbf": "2 min", "repair": "5 s", "together": 2}
+        made = odonata.schedule(log, mode_seed=seed, failures=failures)
+        found: list[int] = made.jobs["lost_run_s"].to_pylist()
+        return found
+
+    assert lost(1) == lost(1)
+    assert any(lost(1) != lost(seed) for seed in (2, 3, 4))
+
+
+def test_maintenance_names_its_nodes(log: Path) -> None:
+    # Nodes 6 to 9 are kept from 5 to 50 s, so that B, of 8 nodes, waits for the end of that.
+    window = Window(5, 50, which=(6, 7, 8, 9), name="maintenance")
+    made = odonata.schedule(log, policy="fcfs", windows=[window])
+    assert made.jobs["start_s"].to_pylist()[:2] == [0, 50]
+    assert made.jobs["node_list"].to_pylist()[0] == "0-5"
+    with pytest.raises(JobLogError, match=r"maintenance\.which"):
+        odonata.schedule(log, grap_groups=2, windows=[window])
+
+
+def test_jobs_on_a_network_avoid_nodes_that_are_out(log: Path) -> None:
+    text = f"""
+[schedule]
+log = "{log}"
+nodes = 10
+limits = false
+network = {{ level = "flow", mpi_share = "50%", placement = "random-node" }}
+
+[[schedule.outage]]
+nodes = [0, 1]
+at = "0 s"
+
+[[schedule.outage]]
+nodes = "2-3"
+at = "4 s"
+until = "9 s"
+
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+"""
+    (made,) = run_schedules(Scenario.from_toml(text))
+    rows = made.jobs.to_pylist()
+    names = [row["node_list"] for row in rows]
+    assert all(name.split(",")[0].split("-")[0] not in ("0", "1") for name in names), names
+    assert sum(row["requeues"] for row in rows) > 0
+    assert {row["fate"] for row in rows} == {"finished"}
+    # Every job is among the first ten nodes, which are the schedule's.
+    assert all(int(name.replace("-", ",").split(",")[-1]) < 10 for name in names)
+
+
+def test_what_cannot_be_is_said(log: Path, tmp_path: Path) -> None:
+    out = ("--out", tmp_path / "none")
+
+    def told(*options: str) -> str:
+        return said("schedule", log, *options, *out)
+
+    assert "there is no node 10; jobs may have 0-9" in told("--outage", "4s..,10")
+    assert "its end must lie after its start" in told("--outage", "4s..4s,1")
+    twice = told("--outage", "4s..,1", "--outage", "5s..9s,0-2")
+    assert "node 1 fails at 5 s, but is out of service for ever" in twice
+    assert "START..END,NODES or START..,NODES" in told("--outage", "4s,1")
+    assert "a list of numbers" in told("--outage", "4s..,n1")
+    assert "give `outage` or `failures`" in told("--no-requeue")
+    assert "failures.mtbf" in told("--repair", "5s")
+    shared = told("--outage", "4s..,1", "--unit", "processors", "--processors-per-node", "2")
+    assert "whole nodes" in shared
+    assert "has no meaning" in told("--network-seed", "3")
+    # Nodes that never come back: jobs that need them are named.
+    answer = call("schedule", log, "--outage", "4s..,0-2", "--out", tmp_path / "out", "--no-plots")
+    assert answer.exit_code == 0
+    assert "nodes 0-2 never work again" in " ".join(answer.output.split())
+    assert "[failures]" not in answer.output
+
+
+def test_failures_of_a_network_are_told_where_a_queue_has_its_own(log: Path) -> None:
+    text = f"""
+[schedule]
+log = "{log}"
+network = {{ level = "flow", mpi_share = "50%" }}
+[network]
+family = "dragonfly"
+p = 2
+a = 4
+h = 2
+[failures]
+in_flight = "lost"
+outages = [{{ nodes = [3], at = "1 s" }}]
+"""
+    with pytest.raises(JobLogError, match=r"schedule\.outage"):
+        run_schedules(Scenario.from_toml(text))
+
+
+def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
+    conf, jobs = tmp_path / "slurm.conf", tmp_path / "jobs.txt"
+    conf.write_text(CONF.replace("n[0-1]", "nid[001-002]").replace("n2", "nid003"))
+    jobs.write_text(job(1, 0, cpus=4, run=30) + job(2, 1, cpus=1, run=20))
+    common = ("slurm", jobs, "--conf", conf)
+    out = tmp_path / "out"
+    answer = call(*common, "--outage", "10s..15s,nid[001-002]", "--out", out)
+    assert answer.exit_code == 0, answer.output
+    assert "a job was requeued" in answer.output
+    rows = pq.read_table(out / "jobs.parquet", partitioning=None).to_pylist()
+    log = read_job_log(jobs)
+    first = log.jobs["submit_s"][0].as_py()
+    # Back in the queue from 10 s on, they may start after 120 s (cred_expire).
+    assert [row["requeues"] for row in rows] == [1, 1]
+    assert all(130 <= row["start_s"] - first < 145 for row in rows), rows
+    # A time limit of 120 s reaches into maintenance after 60 s: jobs go to the third node.
+    kept = call(*common, "--maintenance", "60s..1h,nid[001-002]", "--out", tmp_path / "kept")
+    assert kept.exit_code == 0, kept.output
+    rows = pq.read_table(tmp_path / "kept" / "jobs.parquet", partitioning=None).to_pylist()
+    assert {row["node_list"] for row in rows} == {"nid003"}
+    none = ("--out", tmp_path / "none")
+    assert '"nid009"; allowed: nodes of the configuration' in said(
+        *common, "--outage", "1s..,nid009", *none
+    )
+    assert "change nothing without --mtbf" in said(*common, "--repair", "5s", *none)
+    assert "requeue" in said(*common, "--no-requeue", *none)
+    assert "START..END,NODELIST" in said(*common, "--maintenance", "1s..,nid001", *none)
+    drawn = call(
+        *common, "--mtbf", "40s", "--repair", "5s", "--no-requeue", "--out", tmp_path / "d"
+    )
+    assert drawn.exit_code == 0, drawn.output
