@@ -3,6 +3,7 @@
 mod cluster;
 mod conservative;
 mod counted;
+mod failures;
 mod grap;
 mod machine;
 mod metrics;

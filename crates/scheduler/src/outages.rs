@@ -79,7 +79,7 @@ pub enum OutageError {
         entry: usize,
         /// The node.
         node: NodeId,
-        /// Those that there are, in words.
+        /// The nodes that there are, in words.
         nodes: String,
     },
     /// A repair before the failure.
@@ -112,7 +112,7 @@ pub enum OutageError {
     /// A mean time of nothing.
     #[error("{key} is {found} s; allowed: 1 s and more")]
     Mean {
-        /// Of what.
+        /// Which mean.
         key: &'static str,
         /// What was given.
         found: f64,
@@ -217,7 +217,7 @@ pub(crate) struct Calendar {
     /// What comes: time, whether a unit fails, which.
     to_come: BinaryHeap<Reverse<(i64, bool, usize)>>,
     means: Option<(StreamKey, f64, Option<f64>)>,
-    /// Of a second.
+    /// How many parts a second has.
     parts: i64,
     /// By number: how many outages a node is in.
     within: Vec<u32>,
@@ -226,7 +226,7 @@ pub(crate) struct Calendar {
 }
 
 impl Calendar {
-    /// Of outages that have been [checked](Outages::check), on these nodes, ascending, from a time on
+    /// A calendar of outages that have been [checked](Outages::check), on these nodes, ascending, from a time on
     /// that counts `parts` of a second.
     pub fn new(outages: &Outages, nodes: &[NodeId], from: i64, parts: i64) -> Self {
         let size = nodes.last().map_or(0, |last| last.index() + 1);

@@ -8,6 +8,7 @@
 mod backfill;
 mod cluster;
 mod conf;
+mod failures;
 mod features;
 mod grap;
 mod jobs;
@@ -21,11 +22,10 @@ mod select;
 mod simulate;
 
 pub use cluster::{
-    Association, Cluster, Filling, GrapGroups, Node, Parameters, Partition, Priority, Qos, Switch,
-    Tres, Unit, Weights,
+    Association, Cluster, Filling, GrapGroups, Maintenance, Node, Parameters, Partition, Priority,
+    Qos, Switch, Tres, Unit, Weights,
 };
 pub use conf::{ConfError, read_cluster};
-pub use nodes_out::Maintenance;
 pub use onset::Onset;
 pub use simulate::{simulate, simulate_from};
 

@@ -25,7 +25,7 @@ use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
-pub(super) use values::{NUMBERS, put, ranges};
+pub(super) use values::put;
 use words::describe;
 
 type Object = Map<String, Value>;
@@ -42,8 +42,6 @@ const OTHERS: [&str; 1] = ["schedule"];
 const SHARED: [&str; 5] = ["family", "router", "nic", "routing", "links"];
 /// The highest seed.
 const MOST_SEED: u64 = i64::MAX as u64;
-/// No number of a router or group in a text is larger, so that no range takes all memory.
-const MOST_NUMBERS: u64 = 1 << 20;
 
 impl Scenario {
     /// Reads the machine of a scenario file as people write it: its title, seed, network,

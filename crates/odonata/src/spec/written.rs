@@ -7,7 +7,6 @@ use odonata_scheduler::log::date;
 use serde_json::{Value, json};
 
 use super::quantity::{Quantity, Refused};
-use super::reader::{NUMBERS, ranges};
 use super::schedule::{OrderName, PolicyName};
 
 /// A schedule to compare with: that which the log records.
@@ -42,6 +41,32 @@ const CHANGED: [&str; 12] = [
     "failures",
     "requeue",
 ];
+
+/// No number of a router or group in a text is larger, so that no range takes all memory.
+const MOST_NUMBERS: u64 = 1 << 20;
+
+/// What lists of numbers may be.
+pub(super) const NUMBERS: &str = "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
+
+/// The numbers of a text such as `0, 3-8`.
+pub(super) fn ranges(text: &str) -> Option<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let number = |word: &str| {
+            word.trim()
+                .parse::<u64>()
+                .ok()
+                .filter(|n| *n < MOST_NUMBERS)
+        };
+        let (first, last) = (number(first)?, number(last)?);
+        if first > last {
+            return None;
+        }
+        numbers.extend(first..=last);
+    }
+    Some(numbers)
+}
 
 /// What a text of a grammar says; `orders` are plug-ins that sort a queue.
 ///

@@ -6,9 +6,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::cluster::{Cluster, Filling};
+use super::cluster::{Cluster, Filling, Maintenance};
 use super::nodes::NodeSet;
-use super::nodes_out::Maintenance;
 use super::select::{Ask, Held};
 use super::simulate::{Candidate, POLL, Simulation, whole_second};
 use crate::Seconds;

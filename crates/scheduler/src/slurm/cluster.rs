@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use odonata_placement::grap::GrapMode;
+use odonata_units::NodeId;
 
-use super::nodes_out::Maintenance;
+use crate::Seconds;
 use crate::log::Gres;
 use crate::outages::Outages;
 
@@ -386,6 +387,17 @@ pub struct GrapGroups {
     pub(super) groups: Vec<Vec<u32>>,
     /// How large jobs are spread over groups.
     pub(super) mode: GrapMode,
+}
+
+/// Nodes that are kept for maintenance: no job gets one whose time limit reaches into it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Maintenance {
+    /// Which.
+    pub nodes: Vec<NodeId>,
+    /// First second.
+    pub start: Seconds,
+    /// The second after the last.
+    pub end: Seconds,
 }
 
 /// A cluster.

@@ -6,11 +6,12 @@ use std::sync::OnceLock;
 use serde_json::{Map, Value, json};
 
 use super::advice::{instead_of_kind, respelled};
-use super::values::{is_numbers, ranges};
+use super::values::is_numbers;
 use super::words::{below, describe, nearest, quoted};
 use super::{Object, PlugInNames, Reader, kinds_of};
 use crate::spec::forms::{Fits, Forms, PLUG_IN, forms};
 use crate::spec::kinds::Kinds;
+use crate::spec::written::ranges;
 use crate::spec::{key_lines, toml_value};
 
 /// Files of phases may name each other up to this depth.

@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::advice::takes;
 use super::user::User;
 use super::words::{below, describe, quoted};
-use super::{MOST_NUMBERS, Object, Reader, declared, lists};
+use super::{Object, Reader, declared, lists};
 use crate::spec::quantity::Quantity;
 use crate::spec::table::{KeyDeclaration, Kind, TableDeclaration};
-use crate::spec::written::written;
+use crate::spec::written::{NUMBERS, ranges, written};
 
 impl Reader<'_> {
     /// A table of a name, be it given or not.
@@ -511,28 +511,4 @@ pub(in crate::spec) fn put(form: &mut Object, within: &[&str], part: Object) {
 /// Whether a text is meant as numbers such as `0, 3-8`; no name begins with a digit.
 pub(super) fn is_numbers(text: &str) -> bool {
     text.trim_start().starts_with(|c: char| c.is_ascii_digit())
-}
-
-/// What lists of numbers may be.
-pub(in crate::spec) const NUMBERS: &str =
-    "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
-
-/// The numbers of a text such as `0, 3-8`.
-pub(in crate::spec) fn ranges(text: &str) -> Option<Vec<u64>> {
-    let mut numbers = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let number = |word: &str| {
-            word.trim()
-                .parse::<u64>()
-                .ok()
-                .filter(|n| *n < MOST_NUMBERS)
-        };
-        let (first, last) = (number(first)?, number(last)?);
-        if first > last {
-            return None;
-        }
-        numbers.extend(first..=last);
-    }
-    Some(numbers)
 }
