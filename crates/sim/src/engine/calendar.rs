@@ -287,6 +287,11 @@ impl Calendar {
         }
     }
 
+    /// The first window that may still get events.
+    pub fn first_open(&self) -> u64 {
+        self.next
+    }
+
     /// All pending events, in no particular order.
     pub fn pending(&self) -> impl Iterator<Item = Event> + '_ {
         let far = self.far.iter().map(|&Reverse(event)| event);

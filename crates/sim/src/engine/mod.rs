@@ -418,8 +418,13 @@ fn abort<M: Model>(shared: &Shared<'_>, partitions: &mut [Box<Partition<'_, M>>]
         let mut shares = partitions.iter().map(|p| &p.accounts.jobs[job]);
         if shares.any(JobCollector::is_to_be_aborted) {
             any = true;
+            let begun = partitions.iter().map(|p| p.calendar.first_open());
+            let window = begun
+                .max()
+                .unwrap_or(0)
+                .max((at >> shared.window_shift()) + 1);
             for partition in &mut *partitions {
-                partition.abort(job as u32, at);
+                partition.abort(job as u32, at, window);
             }
         }
     }

@@ -8,7 +8,7 @@ use odonata_network::routing::{Algorithm, RoutingSpec, Via};
 use odonata_network::topology::{DragonflyPlusLinks, DragonflyPlusSpec, SpineArrangement};
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::{
-    ArrivalRecords, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome,
+    ArrivalRecords, CreditUse, Direction, JobLoad, JobPlan, JobWait, LinkAttribution, LinkOutcome,
     Measurement, Outcome, Parameter, SimError, Switching,
 };
 use odonata_units::{Bytes, NodeId, Picoseconds, PortId, RouterId, Sender};
@@ -301,7 +301,7 @@ fn arrivals_say_where_packets_are_bound_for() {
 
 /// What must hold in any run: the jobs' shares make up what the link sent, a stall is
 /// somebody's, and nobody waits for who was not there.
-pub fn check(topology: &Topology, outcome: &Outcome) {
+pub fn check(topology: &Topology, credit_use: CreditUse, outcome: &Outcome) {
     let mut seen: BTreeMap<Sender, &LinkAttribution> = BTreeMap::new();
     for link in &outcome.attribution {
         assert!(seen.insert(link.link, link).is_none());
@@ -311,7 +311,6 @@ pub fn check(topology: &Topology, outcome: &Outcome) {
                 .is_sorted_by(|a, b| (a.job, a.by) < (b.job, b.by))
         );
     }
-    let loses = outcome.jobs.iter().any(|job| job.packets_lost > 0);
     let check = |sender: Sender, link: &LinkOutcome| {
         let Some(found) = seen.get(&sender) else {
             assert_eq!((link.bytes, link.stall_ps), (0, 0));
@@ -322,13 +321,19 @@ pub fn check(topology: &Topology, outcome: &Outcome) {
         assert_eq!(sum(|job| job.packets), link.packets, "{sender:?}");
         let longest = found.jobs.iter().map(|job| job.stall_ps).max().unwrap_or(0);
         assert!(longest <= link.stall_ps && link.stall_ps <= sum(|job| job.stall_ps));
-        // No stall, no blocking; and at least one packet waits through every stall. Who waits for the
-        // room that a lost packet had waits for nobody.
+        // No stall, no blocking; and at least one packet waits through every stall: for others, or,
+        // where credits are taken at the crossbar, for itself to come through it.
         let blocked: u64 = found.waits.iter().map(|wait| wait.blocking_ps).sum();
-        let by_others = blocked >= link.stall_ps && (blocked == 0) == (link.stall_ps == 0);
+        let by_router = match credit_use {
+            CreditUse::Crossbar => sum(|job| job.router_ps),
+            CreditUse::Link => 0,
+        };
+        let nobody = blocked + by_router == 0;
         assert!(
-            by_others || (loses && (blocked == 0 || link.stall_ps > 0)),
-            "{sender:?}: {blocked} ps blocked, {} ps stalled",
+            blocked + by_router >= link.stall_ps
+                && (blocked == 0 || link.stall_ps > 0)
+                && (link.stall_ps == 0 || !nobody),
+            "{sender:?}: {blocked} ps blocked, {by_router} ps by the router, {} ps stalled",
             link.stall_ps
         );
     };

@@ -171,7 +171,7 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
     }
     check_ranks(outcome);
     if scenario.recorded {
-        crate::attribution::check(&topology, outcome);
+        crate::attribution::check(&topology, scenario.credit_use, outcome);
     }
     // Every port carries no more than its bandwidth allows, and the hops of
     // the ports make up the whole if statistics begin at once.

@@ -81,11 +81,9 @@ impl<M: Model> Partition<'_, M> {
         let rate = self.classes[usize::from(self.ports.all[port].class)].rate;
         let picked = self.shares().pick(port, &ready, &rate, now);
         let Some(class) = picked else {
-            if let (Some((lane, job)), NEVER) = (lacks_room, self.ports.all[port].stalled_since) {
-                self.ports.all[port].stalled_since = now;
-                if M::Probe::ON {
-                    self.probe.wait(self.link(port), lane, job, now);
-                }
+            match lacks_room {
+                None => self.wait_for_room_no_more(port, now),
+                Some((lane, job)) => self.lacks_room(port, lane, job, now),
             }
             let idle = !self.interfaces.all[index].open_active;
             if let Some(source) = self.next_source(index, idle) {
@@ -107,6 +105,19 @@ impl<M: Model> Partition<'_, M> {
         });
         self.interfaces.outgoing = message.expect("the place of a message that waits");
         Some(lanes[class])
+    }
+
+    /// An interface waits for room on a lane for a packet of a job, or goes on to wait.
+    fn lacks_room(&mut self, port: usize, lane: u8, job: u16, now: u64) {
+        let link = self.link(port);
+        if link.stalled_since == NEVER {
+            self.ports.all[port].stalled_since = now;
+            if M::Probe::ON {
+                self.probe.wait(self.link(port), lane, job, now);
+            }
+        } else if M::Probe::ON {
+            self.probe.wait_instead(link, lane, job, now);
+        }
     }
 
     /// The first message of each class that may leave now by the end-to-end protocol. `next` is then

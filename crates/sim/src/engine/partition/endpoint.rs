@@ -122,7 +122,7 @@ impl<M: Model> Partition<'_, M> {
             match link.stalled_since {
                 NEVER => self.probe.wait(link, lane as u8, job, now),
                 // Another packet may leave than the one that lacked room.
-                _ if M::Scheduler::CLASSES || self.shared.outages.is_some() => {
+                _ if M::Scheduler::CLASSES => {
                     self.probe.wait_instead(link, lane as u8, job, now);
                 }
                 _ => self.probe.settle(link, now),
@@ -156,7 +156,7 @@ impl<M: Model> Partition<'_, M> {
 
     /// Lets the interface go on at a time, with its queue or with what its sources create.
     #[inline(always)]
-    fn arm_for_next(&mut self, index: usize, at: u64) {
+    pub(super) fn arm_for_next(&mut self, index: usize, at: u64) {
         if self.interfaces.all[index].outgoing.is_empty() {
             self.arm_interface(index, at);
         } else {
@@ -629,7 +629,7 @@ impl<M: Model> Partition<'_, M> {
         match payload & !((1 << SUBJECT_BITS) - 1) {
             TIMER => self.rank_timer(subject, now),
             SENT => self.message_sent(subject, now),
-            LOST => self.notice_loss(interface as usize, subject),
+            LOST => self.notice_loss(interface as usize, subject, now),
             HEARD => self.protocol.heard(interface as usize, now, self.warmup),
             DELIVERED => {
                 let created = self.packets.hot[subject as usize].created;

@@ -108,7 +108,7 @@ impl<M: Model> Partition<'_, M> {
 
     /// A node notices that a packet of it is lost: it sends it again, before everything else that
     /// waits, or gives it up.
-    pub(super) fn notice_loss(&mut self, index: usize, slot: u32) {
+    pub(super) fn notice_loss(&mut self, index: usize, slot: u32, now: u64) {
         let Some(outages) = &self.shared.outages else {
             return;
         };
@@ -155,6 +155,7 @@ impl<M: Model> Partition<'_, M> {
         let queue = &mut self.interfaces.all[index].outgoing;
         let later = |other: &OutMessage| other.contents.losses == 0 || order(other) > own;
         self.interfaces.waiting.insert_before(queue, message, later);
+        self.wait_for_room_no_more(self.ports.of_routers + index, now);
     }
 
     /// A part of a message is lost with its job.
@@ -167,10 +168,10 @@ impl<M: Model> Partition<'_, M> {
     }
 
     /// Ends a job where it is, at a time up to which everything has happened: its ranks and sources
-    /// do nothing more, and what they still had to send is lost. What is on its way arrives.
-    pub(in crate::engine) fn abort(&mut self, job: u32, at: u64) {
-        let shift = self.shared.window_shift();
-        let next_window = ((at >> shift) + 1) << shift;
+    /// do nothing more, and what they still had to send is lost. What is on its way arrives, and
+    /// interfaces go on from the start of `window`, which no partition has begun.
+    pub(in crate::engine) fn abort(&mut self, job: u32, at: u64, window: u64) {
+        let next_window = window << self.shared.window_shift();
         let collector = &mut self.accounts.jobs[job as usize];
         collector.aborted = Some(at);
         collector.has_end = false;
@@ -190,7 +191,7 @@ impl<M: Model> Partition<'_, M> {
         }
         for index in 0..self.interfaces.all.len() {
             self.clear_queue(index, job, at);
-            self.arm_interface(index, next_window);
+            self.arm_for_next(index, next_window);
         }
     }
 
@@ -214,13 +215,19 @@ impl<M: Model> Partition<'_, M> {
             self.forget(&message.contents, message.bytes_left);
         }
         self.interfaces.all[index].outgoing = others;
-        let port = self.ports.of_routers + index;
-        if others.is_empty() && self.ports.all[port].stalled_since != NEVER {
-            if M::Probe::ON {
-                let link = self.link(port);
-                self.probe.wait_no_more(link, at);
-            }
-            self.ports.all[port].end_stall(at, self.warmup);
+        self.wait_for_room_no_more(self.ports.of_routers + index, at);
+    }
+
+    /// Ends the stall of an interface, if there is one: another packet than the one that lacked room
+    /// is the next now, which is looked at anew.
+    pub(super) fn wait_for_room_no_more(&mut self, port: usize, now: u64) {
+        if self.ports.all[port].stalled_since == NEVER {
+            return;
         }
+        if M::Probe::ON {
+            let link = self.link(port);
+            self.probe.wait_no_more(link, now);
+        }
+        self.ports.all[port].end_stall(now, self.warmup);
     }
 }
