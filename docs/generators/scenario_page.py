@@ -69,6 +69,7 @@ HEADINGS = {
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
+    "SizedError": "Errors by size",
     "SharedNodes": "Shared nodes",
     "MessageCosts": "Costs of NCCL's messages",
     "ManyRanks": "Many ranks",
@@ -173,6 +174,7 @@ def scenario_page(root: Path) -> str:
     page.definition("HostRange", "###", "`[machine] hosts = [ { names = …, first_node = … }, … ]`")
     page.definition("SizedRate", "###", "`[[machine.combine]]` and `[[machine.copy]]`")
     page.definition("SizedSpread", "###", "`[[machine.spread]]`")
+    page.definition("SizedError", "###", "`[[machine.errors]]`")
     page.definition("Background", "###", "`[machine.background]`")
     page.definition("SharedNodes", "###", "`[machine.shared]`")
     page.definition("MessageCosts", "###", "`[machine.shared.ll]`, `[machine.shared.exchange]`")

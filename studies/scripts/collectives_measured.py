@@ -3,10 +3,10 @@
     .venv/bin/python studies/scripts/collectives_measured.py # draws its CSV file
     .venv/bin/python studies/scripts/collectives_measured.py --simulate # an hour, by ../shared
 
-After --simulate machines and collectives may be named, which are simulated anew, and `one-rank`
-leaves what was measured with several ranks a node as it stands. Predicts with the
-machines as they are in examples/machines, and beside them by Hockney's model, calibrated by the
-same rule to the same measurements. Leaves
+With --errors it prints `machine.errors` for the machines. After --simulate machines and collectives
+may be named, which are simulated anew, and `one-rank` leaves what was measured with several ranks a
+node as it stands. Predicts with the machines as they are in examples/machines, and beside them by
+Hockney's model, calibrated by the same rule to the same measurements. Leaves
 data/collectives_measured.csv, pages/figures/collectives-*.png and the tables of the page.
 Where the measurements are absent it says so and changes nothing.
 """
@@ -26,6 +26,7 @@ from matplotlib.ticker import FuncFormatter
 
 from odonata.machines.calibration import (
     HOCKNEY,
+    as_points,
     calibrate,
     calibration_part,
     comparable,
@@ -34,12 +35,14 @@ from odonata.machines.calibration import (
     with_calibration,
     without_network,
 )
+from odonata.machines.intervals import Percentiles, errors_of, percentiles
 from odonata.machines.measurements import read_measurements
 from odonata.machines.names import OPERATIONS
 from odonata.machines.prediction import Predictor
 from odonata.machines.tofu import block
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
+from odonata.scenario.toml_text import toml_text
 from odonata_studies.marked import markdown, with_tables
 
 HOME = Path(__file__).resolve().parents[1]
@@ -100,10 +103,18 @@ def main(options: list[str]) -> None:
             writer.writeheader()
             writer.writerows(rows)
     rows = read()
+    if "--errors" in options:
+        for (file, shared), found_errors in machine_errors(rows).items():
+            table: dict[str, Any] = {"errors": as_points(found_errors)}
+            keys = {"machine": {"shared": table} if shared else table}
+            print(f"# {file}\n{toml_text(keys)}")
+        return
+    rows = with_intervals(rows)
     figures(rows)
     tables = {
         "errors": errors(rows),
         "by collective": by_collective(rows),
+        "intervals": intervals(rows),
         "engines": engines(rows),
         "fastest": fastest(rows),
         "worst": worst(rows),
@@ -243,6 +254,67 @@ def inside(rows: list[Row]) -> str:
         row["predicted_p10_ns"] <= row["measured_ns"] <= row["predicted_p90_ns"] for row in rows
     ]
     return f"{100 * np.mean(within):.0f} %"
+
+
+def machine_errors(rows: list[Row]) -> dict[tuple[str, bool], tuple[Percentiles, ...]]:
+    """What `machine.errors` says of each machine, by whether several ranks share a node.
+
+    Of rows that no calibration has seen; of MareNostrum 5, which has none, those of the others.
+    """
+    judged = [row for row in rows if row["part"] == "judged"]
+    found = {}
+    for file in MACHINES:
+        for shared in (False, True):
+            alike = [row for row in judged if (row["per_node"] > 1) == shared]
+            own = [row for row in alike if row["machine"] == file]
+            if own or not shared:
+                found[file, shared] = errors_of(ratios(own or alike))
+    return found
+
+
+def ratios(rows: Iterable[Row]) -> list[tuple[int, float]]:
+    """Sizes, and measured over predicted medians."""
+    return [(row["bytes"], row["measured_ns"] / row["predicted_ns"]) for row in rows]
+
+
+def with_intervals(rows: list[Row]) -> list[Row]:
+    """Rows with the intervals of the machines as they are now, without simulating."""
+    machines = {
+        file: Predictor.from_file(ROOT / "examples" / "machines" / f"{file}.toml")
+        for file in MACHINES
+    }
+    found = []
+    for row in rows:
+        at = machines[row["machine"]].interval(row["bytes"], row["per_node"]) or (1.0, 1.0)
+        ends = {
+            f"predicted_{name}_ns": round(row["predicted_ns"] * ratio)
+            for name, ratio in zip(("p10", "p90"), at, strict=True)
+        }
+        found.append({**row, **ends})
+    return found
+
+
+def intervals(rows: list[Row]) -> str:
+    """Measured medians between p10 and p90 if these come from other collectives of the machine."""
+    lines = []
+    judged = [row for row in rows if row["part"] == "judged"]
+    for (file,), of_machine in groups(judged, "machine"):
+        for (shared,), alike in groups(
+            [{**row, "shared": row["per_node"] > 1} for row in of_machine], "shared"
+        ):
+            parts = groups(alike, "collective", "nodes")
+            inside = 0
+            for key, part in parts:
+                others = [row for other, group in parts if other != key for row in group]
+                errors = errors_of(ratios(others))
+                for size, ratio in ratios(part):
+                    low, high = percentiles(size, None, errors) or (1.0, 1.0)
+                    inside += low <= ratio <= high
+            if len(parts) > 1:
+                ranks = "several" if shared else "one"
+                cells = [TITLES[file], ranks, str(len(parts)), str(len(alike))]
+                lines.append([*cells, f"{100 * inside / len(alike):.0f} %"])
+    return markdown(["machine", "ranks a node", "groups", "rows", "between"], lines, labels=2)
 
 
 def by_collective(rows: list[Row]) -> str:

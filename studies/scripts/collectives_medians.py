@@ -64,9 +64,7 @@ def predicted(machine: str, folder: Path) -> list[Row]:
     with (folder / "more-medians.csv").open(encoding="utf-8") as stream:
         of_machine = [row for row in csv.DictReader(stream) if row["machine"] == machine]
     measured = [row for row in of_machine if int(row["bytes"]) >= SHORTEST]
-    predictor = Predictor.from_file(
-        HOME.parent / "examples" / "machines" / f"{MACHINES[machine]}.toml"
-    )
+    predictor = predictor_of(machine)
     found = []
     for number, row in enumerate(measured):
         name = "auto" if is_choice(row) else row["algorithm"]
@@ -85,12 +83,16 @@ def predicted(machine: str, folder: Path) -> list[Row]:
                 "bytes": row["bytes"],
                 "measured_ns": f"{float(row['median_ns']):.0f}",
                 "predicted_ns": f"{ours.median_ns:.0f}",
-                "predicted_p10_ns": f"{ours.p10_ns or ours.median_ns:.0f}",
-                "predicted_p90_ns": f"{ours.p90_ns or ours.median_ns:.0f}",
             }
         )
         print(f"{machine} {number + 1} of {len(measured)}", file=sys.stderr, end="\r")
     return found
+
+
+def predictor_of(machine: str) -> Predictor:
+    """What predicts on a machine of the table."""
+    file = f"{MACHINES[machine]}.toml"
+    return Predictor.from_file(HOME.parent / "examples" / "machines" / file)
 
 
 def is_choice(row: Row) -> bool:
@@ -109,6 +111,7 @@ def errors(rows: list[Row]) -> str:
     lines = []
     for machine, title in TITLES.items():
         of_machine = [row for row in rows if row["machine"] == machine]
+        predictor = predictor_of(machine)
         nodes = ", ".join(sorted({row["nodes"] for row in of_machine}))
         collectives = sorted({row["collective"] for row in of_machine})
         for collective in (*collectives, "all"):
@@ -118,10 +121,9 @@ def errors(rows: list[Row]) -> str:
             )
             inside = np.mean(
                 [
-                    float(row["predicted_p10_ns"])
-                    <= float(row["measured_ns"])
-                    <= float(row["predicted_p90_ns"])
+                    low <= float(row["measured_ns"]) / float(row["predicted_ns"]) <= high
                     for row in group
+                    for low, high in [predictor.interval(int(row["bytes"]), 1) or (1.0, 1.0)]
                 ]
             )
             lines.append(

@@ -24,6 +24,7 @@ from odonata.machines.calibration import (
     without_network,
 )
 from odonata.machines.hostmodel import HostModel
+from odonata.machines.intervals import percentiles
 from odonata.machines.measurements import Measurement
 from odonata.machines.prediction import Predictor
 from odonata.scenario import Scenario
@@ -34,7 +35,7 @@ from small_machine import HOSTS, small
 def fragment_of_starts() -> dict[str, Any]:
     """Keys of a machine whose hosts take what is likely beforehand."""
     host = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
-    return fragment(SimpleNamespace(host_model=host, spread=()))
+    return fragment(SimpleNamespace(host_model=host, spread=(), errors=()))
 
 
 def made(predictor: Predictor, host: HostModel, nodes: int, per_node: int = 1) -> list[Measurement]:
@@ -81,9 +82,16 @@ def test_calibration_finds_the_parameters_that_made_the_measurements():
     assert {row.nodes for row in used} == {4}
     assert {row.nodes for row in judged} == {16}
     found = calibrate(scenario, rows)
-    assert np.median(np.abs(found.errors())) < 0.02
+    assert np.median(np.abs(found.fit_errors())) < 0.02
     assert found.spread[0][1:] == pytest.approx((0.9, 1.2))
+    # It has predicted others of them, and says how far these are off.
+    assert found.checked >= 20 and not {id(row) for row in used} & {id(row) for row in judged}
+    assert all(0.8 < low <= 1.05 and 0.95 <= high < 1.25 for _, low, high in found.errors)
     calibrated = Predictor(with_calibration(scenario, fragment(found)))
+    size, low, high = found.errors[0]
+    assert calibrated.interval(size, 1) == pytest.approx(
+        percentiles(size, found.spread[0][1:], [(size, low, high)]), rel=2e-3
+    )
     off = [
         calibrated.predict(
             calibrated.case(row.hosts, row.operation, row.algorithm, row.bytes)
@@ -110,7 +118,7 @@ def test_a_shared_node_is_calibrated_by_what_several_ranks_take():
     rows = made(predictor, form.host_model(true), 8, per_node=2)
     assert {row.operation for row in shared_part(rows)} == {"allgather", "allreduce", "broadcast"}
     found = calibrate(scenario, rows, shared=True)
-    assert np.median(np.abs(found.errors())) < 0.02
+    assert np.median(np.abs(found.fit_errors())) < 0.02
     keys = fragment(found)
     assert keys["machine"]["shared"]["per_node"] == 2
     calibrated = Predictor(with_calibration(scenario, keys))

@@ -169,6 +169,7 @@ def test_hosts_of_lumi_c_are_those_calibrated_on_lumi_g():
     of_g, of_c = (Scenario.from_file(EXAMPLES / "machines" / f"lumi-{part}.toml") for part in "gc")
     assert HostModel.of(of_c) == HostModel.of(of_g)
     assert of_c.machine.spread == of_g.machine.spread
+    assert of_c.machine.errors == of_g.machine.errors
 
 
 # --- Names ----------------------------------------------------------------------------------

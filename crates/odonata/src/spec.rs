@@ -48,8 +48,8 @@ pub use job::{
 pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
 pub use link::{Link, LinkKind, UsualLink};
 pub use machine::{
-    Background, FreshBuffers, HostRange, Machine, ManyRanks, MessageCosts, SharedNodes, SizedRate,
-    SizedSpread,
+    Background, FreshBuffers, HostRange, Machine, ManyRanks, MessageCosts, SharedNodes, SizedError,
+    SizedRate, SizedSpread,
 };
 pub use motif::{
     AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,

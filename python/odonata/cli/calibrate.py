@@ -121,6 +121,7 @@ def calibrate(
                 "evaluations": calibration.evaluations,
                 "parameters": [asdict(one) for one in calibration.parameters],
                 "errors": _errors(calibration),
+                "checked": calibration.checked,
                 "scenario": fragment(calibration),
             }
         )
@@ -142,6 +143,7 @@ def as_text(calibration: Calibration) -> str:
         f"on {', '.join(map(str, nodes))} nodes ({', '.join(sources)}).",
         f"Errors: median {errors['median']:.1%}, 90th percentile {errors['p90']:.1%}; each left "
         f"out: {errors['left_out_median']:.1%}, {errors['left_out_p90']:.1%}.",
+        f"machine.errors: {_checked(calibration)}.",
         "Values and 68 % intervals; * = mostly what was taken to be likely beforehand:",
         *(
             f"  {one.name}: {one.value:.4g} {one.unit} ({one.low:.4g} to {one.high:.4g})"
@@ -152,10 +154,17 @@ def as_text(calibration: Calibration) -> str:
     return "".join(f"# {line}\n" for line in lines) + "\n" + toml_text(fragment(calibration))
 
 
+def _checked(calibration: Calibration) -> str:
+    """What the intervals of predictions come from."""
+    if calibration.checked:
+        return f"from {calibration.checked} measurements that the fit did not use"
+    return "from the same measurements, each left out"
+
+
 def _errors(calibration: Calibration) -> dict[str, float]:
     import numpy as np
 
-    fitted, left_out = calibration.errors(), calibration.left_out_errors()
+    fitted, left_out = calibration.fit_errors(), calibration.left_out_errors()
     return {
         "median": float(np.median(np.abs(fitted))),
         "p90": float(np.quantile(np.abs(fitted), 0.9)),
@@ -188,3 +197,11 @@ def _show(calibration: Calibration) -> None:
         f"Errors: median {errors['median']:.1%}, 90th percentile {errors['p90']:.1%}; each left "
         f"out {errors['left_out_median']:.1%}, {errors['left_out_p90']:.1%}"
     )
+    if calibration.errors:
+        ranges = ", ".join(
+            f"{low - 1:+.0%} to {high - 1:+.0%} near {size:,} B"
+            for size, low, high in calibration.errors
+        )
+        out.print(
+            f"Eight of ten medians beside their predictions, {_checked(calibration)}: {ranges}"
+        )

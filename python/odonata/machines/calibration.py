@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ import numpy as np
 from odonata import names
 from odonata.errors import MachineError
 from odonata.machines.hostmodel import Costs, HostModel, Within, of_gpus
+from odonata.machines.intervals import FEWEST, Percentiles, errors_of
 from odonata.machines.measurements import Measurement
 from odonata.machines.names import measured_name
-from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor
+from odonata.machines.prediction import MESSAGES_PER_PAIR, Case, Predictor, messages
 from odonata.scenario import Scenario
 
 KIB, MIB = 1024, 1024 * 1024
@@ -522,6 +524,10 @@ class Calibration:
         parameters: In the order of their form.
         host_model: The same as parameters of hosts.
         spread: Size of a vector, p10 and p90 over the median.
+        errors: Size of a vector, 10th and 90th percentile of measured over predicted medians: of
+            measurements that it did not use, or of what each would be had it been left out where
+            too few others are there.
+        checked: How many measurements it predicted that it did not use.
         used: Measurements that it used.
         predicted_ns: Their times with the parameters.
         left_out_ns: What would be predicted of each had it been left out (linearised at the fit).
@@ -532,13 +538,15 @@ class Calibration:
     engine: str
     parameters: tuple[Parameter, ...]
     host_model: HostModel
-    spread: tuple[tuple[int, float, float], ...]
+    spread: tuple[Percentiles, ...]
+    errors: tuple[Percentiles, ...]
+    checked: int
     used: tuple[Measurement, ...]
     predicted_ns: tuple[float, ...]
     left_out_ns: tuple[float, ...]
     evaluations: int
 
-    def errors(self) -> np.ndarray:
+    def fit_errors(self) -> np.ndarray:
         """Predicted over measured, less 1, of what was used. Shape: measurements."""
         return np.array(self.predicted_ns) / [row.median_ns for row in self.used] - 1
 
@@ -591,17 +599,7 @@ def calibrate(
             + (f", of {', '.join(SHARED_OPERATIONS)}" if shared else "")
         )
     predictor = Predictor(scenario, engine=engine)
-    cases = [
-        predictor.case(
-            row.hosts,
-            row.operation,
-            "auto" if row.library == "nccl" else row.name,
-            row.bytes,
-            row.per_node,
-            row.segment,
-        )
-        for row in used
-    ]
+    cases = [_case(predictor, row) for row in used]
     with ProcessPoolExecutor(jobs, initializer=_begin, initargs=(scenario, engine, cases)) as pool:
         model = _Residuals(form, used, lambda hosts: list(pool.map(_times, hosts)), progress)
         # The parameters of the fit are in widths from where it starts: all of one order.
@@ -628,6 +626,18 @@ def calibrate(
     leverage = np.einsum("ij,jk,ik->i", inner, covariance, inner) * weights
     left_out = model.measured + (found - model.measured) / np.clip(1 - leverage, 0.05, None)
     values = model.values(fit.x)
+    host_model = form.host_model(values.tolist())
+    left_out_ns = np.exp(left_out)
+    checked = _unseen(rows, used, predictor, shared=shared)
+    if len(checked) < FEWEST:
+        checked, predicted, pairs = [], [], zip(used, left_out_ns, strict=True)
+    else:
+        cases = [_case(predictor, row) for row in checked]
+        with ProcessPoolExecutor(
+            jobs, initializer=_begin, initargs=(scenario, engine, cases)
+        ) as pool:
+            predicted = list(pool.map(partial(_time, host_model), range(len(cases))))
+        pairs = zip(checked, predicted, strict=True)
     return Calibration(
         machine=predictor.name,
         engine=predictor.engine,
@@ -642,11 +652,13 @@ def calibrate(
             )
             for one, value, deviation in zip(free, values, deviations, strict=True)
         ),
-        host_model=form.host_model(values.tolist()),
+        host_model=host_model,
         spread=spread_of(used),
+        errors=errors_of((row.bytes, row.median_ns / time) for row, time in pairs),
+        checked=len(checked),
         used=tuple(used),
         predicted_ns=tuple(np.exp(found).tolist()),
-        left_out_ns=tuple(np.exp(left_out).tolist()),
+        left_out_ns=tuple(left_out_ns.tolist()),
         evaluations=model.count,
     )
 
@@ -741,7 +753,40 @@ def _times(host: HostModel) -> list[float]:
     return [_predictor.time_ns(case, host) for case in _cases]
 
 
-def spread_of(measurements: Iterable[Measurement]) -> tuple[tuple[int, float, float], ...]:
+def _time(host: HostModel, place: int) -> float:
+    return _predictor.time_ns(_cases[place], host)
+
+
+def _case(predictor: Predictor, row: Measurement) -> Case:
+    name = "auto" if row.library == "nccl" else row.name
+    return predictor.case(row.hosts, row.operation, name, row.bytes, row.per_node, row.segment)
+
+
+#: Measurements that a calibration predicts besides those that it uses, at most, and how many
+#: messages each of them has.
+CHECKED, CHECKED_MESSAGES = 60, 300_000
+
+
+def _unseen(
+    rows: Iterable[Measurement], used: Iterable[Measurement], predictor: Predictor, *, shared: bool
+) -> list[Measurement]:
+    """Measurements that a calibration does not use, of all numbers of nodes and sizes alike."""
+    gpus = of_gpus(predictor.scenario)
+    alike = gpu_rows(rows) if gpus else comparable(rows)
+    seen = {id(row) for row in used}
+    others = [
+        row
+        for row in alike
+        if id(row) not in seen
+        and (gpus or (row.per_node > 1) == shared)
+        and messages(_case(predictor, row)) <= CHECKED_MESSAGES
+    ]
+    others.sort(key=lambda row: (row.nodes, row.ranks, row.operation, row.name, row.bytes))
+    step = max(len(others) / CHECKED, 1.0)
+    return [others[int(place * step)] for place in range(int(len(others) / step))]
+
+
+def spread_of(measurements: Iterable[Measurement]) -> tuple[Percentiles, ...]:
     """How calls scatter: by size of the vector p10 and p90 over the median.
 
     Medians over the measurements whose size is nearest to each of :data:`SPREAD_SIZES`; sizes
@@ -801,6 +846,8 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
             for size, low, high in calibration.spread
         ],
     }
+    if calibration.errors:
+        machine["errors"] = as_points(calibration.errors)
     if host.fresh_byte_ns:
         machine["fresh_buffers"] = {"bandwidth": f"{round(1e9 / host.fresh_byte_ns / 1e6)} MB/s"}
     if host.rank_byte_ns is not None:
@@ -824,6 +871,14 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
         **machine,
     }
     return {"machine": {"shared": shared}}
+
+
+def as_points(errors: Iterable[Percentiles]) -> list[dict[str, Any]]:
+    """`machine.errors` of a scenario."""
+    return [
+        {"size": _size(size), "p10": round(low, 3), "p90": round(high, 3)}
+        for size, low, high in errors
+    ]
 
 
 def with_calibration(scenario: Scenario, keys: dict[str, Any]) -> Scenario:

@@ -23,8 +23,9 @@ from odonata.errors import (
 )
 from odonata.machines import background as others
 from odonata.machines.aggressor import Aggressor, Beside
-from odonata.machines.hostmodel import HostModel, by_size, shared_nodes
+from odonata.machines.hostmodel import HostModel, shared_nodes
 from odonata.machines.hosts import hosts_of, nodes_of, read_hosts
+from odonata.machines.intervals import Percentiles, at_size, percentiles
 from odonata.machines.machine import Background
 from odonata.machines.names import (
     POWER_OF_TWO,
@@ -272,13 +273,8 @@ class Predictor:
         """
         check(case)
         median = self.time_ns(case, HostModel.of(self.scenario, case.per_node, case.ranks))
-        machine = self.scenario.machine
-        shared = shared_nodes(self.scenario, case.per_node)
-        spread = shared.spread if shared else machine.spread if machine else []
-        low = by_size([(int(point.size), point.p10) for point in spread], case.size)
-        high = by_size([(int(point.size), point.p90) for point in spread], case.size)
-        if self.jobs is not None:
-            low, high = self.spread(case, median)
+        simulated = self.spread(case, median) if self.jobs is not None else None
+        interval = self.interval(case.size, case.per_node, simulated)
         return Prediction(
             collective=case.operation,
             algorithm=case.algorithm,
@@ -287,12 +283,33 @@ class Predictor:
             ranks=case.ranks,
             engine=self.engine,
             median_ns=median,
-            p10_ns=median * low if low else None,
-            p90_ns=median * high if high else None,
-            spread="simulated" if self.jobs is not None else "measured" if spread else None,
+            p10_ns=median * interval[0] if interval else None,
+            p90_ns=median * interval[1] if interval else None,
+            spread="simulated" if self.jobs is not None else "measured" if interval else None,
             protocol=case.protocol,
             beside=self.beside(case, median) if self.aggressor else None,
         )
+
+    def interval(
+        self, size: int, per_node: int, spread: tuple[float, float] | None = None
+    ) -> tuple[float, float] | None:
+        """10th and 90th percentile of a call over what is predicted; ``None``: nothing is known.
+
+        Args:
+            size: Of the vector, in bytes.
+            per_node: Ranks.
+            spread: Percentiles of calls over their median. Default: those of the machine.
+        """
+        values = shared_nodes(self.scenario, per_node) or self.scenario.machine
+        if values is None:
+            return spread
+
+        def points(of: Sequence[Any]) -> list[Percentiles]:
+            return [(int(point.size), point.p10, point.p90) for point in of]
+
+        if spread is None and values.spread:
+            spread = at_size(size, points(values.spread))
+        return percentiles(size, spread, points(values.errors))
 
     def time_ns(self, case: Case, host: HostModel) -> float:
         """One call with these parameters of the hosts, until its last rank is done.

@@ -8,8 +8,8 @@ use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
     HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
-    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, SharedNodes, Simulation, SizedRate,
-    SizedSpread, TrafficClass, WithinNode,
+    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, SharedNodes, Simulation,
+    SizedError, SizedRate, SizedSpread, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -40,6 +40,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         HostRange::declaration(),
         SizedRate::declaration(),
         SizedSpread::declaration(),
+        SizedError::declaration(),
         SharedNodes::declaration(),
         MessageCosts::declaration(),
         ManyRanks::declaration(),

@@ -39,6 +39,19 @@ table! {
 }
 
 table! {
+    /// How far measured medians lie from predicted ones, for vectors of a given size.
+    pub struct SizedError {
+        /// Size of the vector; between two sizes the percentiles are interpolated in the logarithm of
+        /// the size.
+        size_bytes: u64 = 0 => Notes::NEEDED_SIZE,
+        /// 10th percentile of measured medians divided by predicted ones.
+        p10: f64 = 1.0 => Notes { needed: true, more_than: Some(0.0), most: Some(1e6), ..Notes::NONE },
+        /// Their 90th percentile.
+        p90: f64 = 1.0 => Notes { needed: true, more_than: Some(0.0), most: Some(1e6), ..Notes::NONE },
+    }
+}
+
+table! {
     /// What messages between nodes cost that NCCL sends in a way of its own.
     ///
     /// All of it, in place of the keys of the same names in `[machine.shared]`.
@@ -104,6 +117,9 @@ table! {
         copy_rates: Vec<SizedRate> = Vec::new() => Notes { key: Some("copy"), grows: Some("size"), ..Notes::NONE },
         /// As `machine.spread`.
         spread: Vec<SizedSpread> = Vec::new() => Notes { grows: Some("size"), ..Notes::NONE },
+        /// As `machine.errors`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<SizedError> = Vec::new() => Notes { grows: Some("size"), ..Notes::NONE },
     }
 }
 
@@ -190,6 +206,10 @@ table! {
         /// How measured calls scatter around their median. Without it, predictions have no
         /// percentiles.
         spread: Vec<SizedSpread> = Vec::new() => Notes { grows: Some("size"), ..Notes::NONE },
+        /// How far predictions were off where they were compared with measurements: the percentiles of
+        /// predictions are wider by it, so that eight of ten measured medians lie between them.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        errors: Vec<SizedError> = Vec::new() => Notes { grows: Some("size"), ..Notes::NONE },
         /// What else the machine does. With its `jobs`, or those of `--background`, the spread of
         /// predictions is simulated and `spread` is not used.
         background: Option<Background> = None,
