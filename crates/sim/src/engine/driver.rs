@@ -519,7 +519,7 @@ impl<'s> Exchange<'s> {
         // Messages of open-loop jobs with an end wait for nobody: they count as stimuli.
         let pending = partition.pending();
         let to_come = pending.wrapping_sub(partition.ranks.unfinished);
-        let stimuli = (partition.ranks.stimuli as u64).wrapping_add(to_come);
+        let stimuli = partition.stimuli().wrapping_add(to_come);
         bulletin.failed.store(failed, Ordering::Relaxed);
         if self.shared.outages.is_some() {
             let mut jobs = partition.accounts.jobs.iter();

@@ -42,6 +42,10 @@ pub(super) struct JobCollector {
     pub has_end: bool,
     /// Ranks of this partition that have not finished.
     pub unfinished: u64,
+    /// What will still move ranks of a closed-loop job: timers, and messages sent here less those
+    /// received here. Only the sum over all partitions has a meaning, and none once the job is
+    /// aborted, as messages are lost with it.
+    pub stimuli: i64,
     /// Packets that links have lost, counted where they were lost.
     pub packets_lost: u64,
     /// Bytes that were given up with the job.
@@ -166,6 +170,7 @@ impl JobCollector {
         self.last_delivery = self.last_delivery.max(other.last_delivery);
         self.messages_to_come += other.messages_to_come;
         self.unfinished += other.unfinished;
+        self.stimuli += other.stimuli;
         self.packets_lost += other.packets_lost;
         self.bytes_lost += other.bytes_lost;
         self.gave_up |= other.gave_up;

@@ -299,7 +299,7 @@ impl<'a, M: Model> Partition<'a, M> {
                         self.ranks.local[shared.rank(job, rank) as usize] = local;
                         self.ranks.all.push(Rank::new(job, rank, interface));
                         self.ranks.unfinished += 1;
-                        self.ranks.stimuli += 1;
+                        self.accounts.jobs[job as usize].stimuli += 1;
                         let at = &self.interfaces.all[interface as usize];
                         let event = Event::new(
                             plan.start.0,
@@ -352,6 +352,13 @@ impl<'a, M: Model> Partition<'a, M> {
             sum.wrapping_add(job.messages_to_come)
                 .wrapping_sub(job.messages_delivered)
         })
+    }
+
+    /// What will still move ranks. Only the (wrapping) sum over all partitions has a meaning.
+    pub fn stimuli(&self) -> u64 {
+        let jobs = self.accounts.jobs.iter();
+        let go_on = jobs.filter(|job| job.aborted.is_none());
+        go_on.map(|job| job.stimuli).sum::<i64>() as u64
     }
 
     /// Whether something is left to happen that is not simulated, as it would be after

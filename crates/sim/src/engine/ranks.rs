@@ -27,10 +27,6 @@ pub(super) struct Ranks<'a> {
     pub failure: Option<Failure>,
     /// Messages that have just met their receives; empty between events.
     pub matched: Vec<Matched>,
-    /// What will still move ranks: timers, and messages of closed-loop jobs
-    /// sent here less those received here. Only the sum over all partitions
-    /// has a meaning.
-    pub stimuli: i64,
 }
 
 impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
@@ -67,8 +63,9 @@ impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
     }
 
     fn wake(&mut self, rank: u32, at: u64) {
-        self.ranks.stimuli += 1;
-        let interface = &self.interfaces.all[self.ranks.all[rank as usize].interface as usize];
+        let own = &self.ranks.all[rank as usize];
+        self.accounts.jobs[own.job as usize].stimuli += 1;
+        let interface = &self.interfaces.all[own.interface as usize];
         let router = interface.router - self.base_router;
         let payload = timer_payload(rank);
         let event = Event::new(at, router, Kind::Node, interface.terminal, payload);
@@ -76,8 +73,8 @@ impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
     }
 
     fn carry(&mut self, rank: u32, message: Outgoing, now: u64) {
-        self.ranks.stimuli += 1;
         let own = &self.ranks.all[rank as usize];
+        self.accounts.jobs[own.job as usize].stimuli += 1;
         let interface = own.interface as usize;
         let draft = Draft {
             job: own.job,
@@ -156,8 +153,9 @@ impl<M: Model> Partition<'_, M> {
     /// A processor of a rank, the rank's start, or a message that it has handed over
     /// has come to its time.
     pub(super) fn rank_timer(&mut self, local_rank: u32, now: u64) {
-        self.ranks.stimuli -= 1;
-        if self.is_aborted(self.ranks.all[local_rank as usize].job) {
+        let job = self.ranks.all[local_rank as usize].job;
+        self.accounts.jobs[job as usize].stimuli -= 1;
+        if self.is_aborted(job) {
             return;
         }
         timer(self, local_rank, now);
@@ -165,11 +163,12 @@ impl<M: Model> Partition<'_, M> {
 
     /// A message is complete at its receiver.
     pub(super) fn receive_message(&mut self, contents: &Contents, created: u64, now: u64) {
-        self.ranks.stimuli -= 1;
-        if self.is_aborted(u32::from(contents.job)) {
+        let job = u32::from(contents.job);
+        self.accounts.jobs[job as usize].stimuli -= 1;
+        if self.is_aborted(job) {
             return;
         }
-        let receiver = self.number(u32::from(contents.job), contents.destination_rank);
+        let receiver = self.number(job, contents.destination_rank);
         receive(self, receiver, &contents.incoming(created), now);
     }
 
@@ -181,7 +180,7 @@ impl<M: Model> Partition<'_, M> {
         if sender == NIL {
             return;
         }
-        self.ranks.stimuli -= 1;
+        self.accounts.jobs[job as usize].stimuli -= 1;
         if self.is_aborted(job) {
             return;
         }

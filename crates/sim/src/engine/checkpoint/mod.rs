@@ -58,7 +58,6 @@ struct Whole {
     /// Whether the run is to begin to measure now.
     measure: bool,
     latest_boundary: Option<u64>,
-    stimuli: i64,
     injected_bytes: u64,
     delivered_bytes: u64,
     leaving_bytes: u64,

@@ -37,8 +37,8 @@ const MOST_PROCESSORS: usize = 1 << 8;
 sound! {
     Whole {
         at: in_run "its time", warmup: in_run "the end of its warm-up", measure, latest_boundary,
-        stimuli: amount "a sum of the whole run", injected_bytes: amount "a sum of the whole run",
-        delivered_bytes: amount "a sum of the whole run", leaving_bytes: amount "a sum of the whole run",
+        injected_bytes: amount "a sum of the whole run", delivered_bytes: amount "a sum of the whole run",
+        leaving_bytes: amount "a sum of the whole run",
         loopback_bytes: amount "a sum of the whole run", control_bytes: amount "a sum of the whole run",
         packets_delivered: amount "a sum of the whole run", packet_hops: amount "a sum of the whole run",
         resent_bytes: amount "a sum of the whole run",
@@ -59,6 +59,7 @@ sound! {
         routers_visited: amount "the routers that packets of a job visited",
         iteration_end: past "the iterations of a job", last_finish: time "the end of a job",
         last_delivery: time "the end of a job", messages_to_come, has_end, unfinished,
+        stimuli: amount "a count of a job",
         packets_lost: amount "a count of a job", bytes_lost: amount "a count of a job", gave_up,
         aborted: time "when a job was aborted",
     }

@@ -122,7 +122,6 @@ fn restore_whole<M: Model>(
     for partition in partitions.iter_mut() {
         partition.warmup = whole.warmup;
         partition.latest_boundary = whole.latest_boundary;
-        partition.ranks.stimuli = 0;
         partition.calendar.restart(whole.at);
     }
     // Only sums and maxima over the partitions have a meaning.
@@ -141,13 +140,13 @@ fn restore_whole<M: Model>(
     for partition in others {
         let jobs = partition.accounts.jobs.iter_mut();
         for (collector, known) in jobs.zip(&first.accounts.jobs) {
+            collector.stimuli = 0;
             collector.aborted = known.aborted;
             collector.has_end &= known.aborted.is_none();
         }
     }
     first.accounts.timeline =
         TimelineCollector::resumed(jobs, shared.measurement.timeline_bin, whole.timeline);
-    first.ranks.stimuli = whole.stimuli;
     first.accounts.injected_bytes = whole.injected_bytes;
     first.accounts.delivered_bytes = whole.delivered_bytes;
     first.accounts.leaving_bytes = whole.leaving_bytes;

@@ -49,7 +49,6 @@ pub(in crate::engine) fn save<M: Model>(
         warmup: partitions[0].warmup,
         measure,
         latest_boundary: partitions[0].latest_boundary,
-        stimuli: partitions.iter().map(|p| p.ranks.stimuli).sum(),
         injected_bytes: sum(|p| p.accounts.injected_bytes),
         delivered_bytes: sum(|p| p.accounts.delivered_bytes),
         leaving_bytes: sum(|p| p.accounts.leaving_bytes),
