@@ -9,11 +9,13 @@ use odonata_network::topology::edge_list;
 use odonata_network::verify::verify;
 use odonata_network::{LinkKind, Routing, Topology, routing::AnyRouting};
 use odonata_run::{
-    CreditUse, Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords,
-    OccupancyCount, Parameter, Room, SimError, StuckPacket, Switching,
+    CreditUse, Crossbar, CrossbarRate, EngineConfig, JobLoad, JobPlan, Losses, Measurement,
+    MessageRecords, OccupancyCount, Parameter, Room, SimError, StuckPacket, Switching,
 };
 use odonata_sim::run;
-use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RankId, RouterId};
+use odonata_units::{
+    Bandwidth, Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender,
+};
 
 use crate::support::{
     Listed, MINIMAL, RATE, TO_THE_END, config, crossbar, dragonfly, job, link, measure, open,
@@ -464,7 +466,8 @@ fn receive(from: u32, tag: u32) -> Operation {
 }
 
 /// A message with another tag, a message that nobody sends, and ranks that each
-/// wait before they send; also beside a job that never ends.
+/// wait before they send; also beside a job that never ends, and one that is aborted
+/// for a message that is lost.
 #[test]
 fn ranks_that_wait_for_ever() {
     let wait = || Operation::WaitAll;
@@ -495,13 +498,26 @@ fn ranks_that_wait_for_ever() {
         ),
     ];
     for (script, (count, first, what)) in scripts {
-        for background in [false, true] {
+        for beside in 0..3 {
             let mut jobs = vec![job("stuck", [0, 1, 2], Listed::load(script.clone()))];
-            if background {
-                jobs.push(uniform(20.0));
+            let mut config = config();
+            if beside > 0 {
+                let rate = RATE as f64 * 0.2;
+                let load = open(Pattern::UniformRandom, 256, rate, Process::Poisson, 3);
+                jobs.push(job("endless", 0..3, load));
+            }
+            if beside > 1 {
+                let to_dark = vec![vec![send(1, 0), wait()], vec![receive(0, 0), wait()]];
+                jobs.push(job("aborted", [0, 3], Listed::load(to_dark)));
+                let always = (Picoseconds(0), Picoseconds(u64::MAX));
+                config.losses = Some(Losses {
+                    dark: vec![(Sender::Router(PortId(3)), always.0, always.1)],
+                    unreachable: vec![(always.0, vec![])],
+                    resend_after: Picoseconds(100_000),
+                    retries: 1,
+                });
             }
             for threads in [1, 2] {
-                let mut config = config();
                 config.threads = threads;
                 let error = refused(&network(), &config, &jobs, &TO_THE_END);
                 let SimError::Unmatched {
