@@ -67,6 +67,9 @@ SHAPES = {8: (2, 2, 2), 64: (4, 4, 4)}
 
 Row = dict[str, Any]
 
+#: Nodes of the rows that `machine.many_ranks` was fitted to, which judge nothing.
+FITTED = {"leonardo": 128}
+
 #: What readers call the rows that no calibration has seen.
 HELD_OUT = "held out"
 
@@ -176,7 +179,7 @@ def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[
                 "part": "calibration"
                 if id(row) in used
                 else "judged"
-                if id(row) in judged
+                if id(row) in judged and row.nodes != FITTED.get(file)
                 else "neither",
                 "measured_ns": round(row.median_ns),
                 "measured_p10_ns": round(row.p10_ns),
