@@ -217,6 +217,19 @@ interfaces = 2
 planes = 2
 network = { kind = "mesh", bandwidth = "100 GB/s", latency = "200 ns" }
 """,
+    "Storage": """\
+[storage]
+servers = 8
+write_bandwidth = "5 GB/s"
+latency = "20 us"
+stripe_count = 4
+""",
+    "ServerBuffer": """\
+[storage]
+servers = 4
+write_bandwidth = "2 GB/s"
+burst_buffer = { bandwidth = "10 GB/s", capacity = "64 GiB" }
+""",
     "Record": """\
 [record]
 messages = "all"
@@ -250,6 +263,9 @@ motif = { kind = "halo3d", message = "64 KiB", iterations = 10 }
     "shift": 'motif = { kind = "shift", message = "8 KiB", offset = 4 }\n',
     "group-shift": 'motif = { kind = "group-shift", message = "8 KiB", k = 1 }\n',
     "broadcast": 'motif = { kind = "broadcast", message = "1 MB", tree = "linear" }\n',
+    "checkpoint": """\
+motif = { kind = "checkpoint", per_rank = "2 GB", ranks_per_writer = 8, iterations = 3, compute = "60 s" }
+""",
     "collective": """\
 motif = { kind = "collective", operation = "allreduce", message = "1 MB", algorithm = "ring" }
 """,

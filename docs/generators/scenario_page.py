@@ -66,6 +66,8 @@ HEADINGS = {
     "Outage": "Outages",
     "Node": "Nodes",
     "NodeNetwork": "Networks within a node",
+    "Storage": "Storage",
+    "ServerBuffer": "Burst buffers",
     "HostRange": "Hosts",
     "SizedRate": "Rates by size",
     "SizedSpread": "Spread by size",
@@ -158,6 +160,8 @@ def scenario_page(root: Path) -> str:
         "Node", "##", "`[node]`; see [nodes with an inside](topologies.md#nodes-with-an-inside)"
     )
     page.definition("NodeNetwork", "###", "`[node.network]`")
+    page.definition("Storage", "##", "`[storage]`; see [storage](storage.md)")
+    page.definition("ServerBuffer", "###", "`[storage.burst_buffer]`")
     page.definition("Simulation", "##", "`[simulation]`")
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")

@@ -180,6 +180,10 @@ fn walk(
                 action, request, ..
             } => {
                 match action {
+                    // What goes to servers of a file system, or comes from them, is no matter of
+                    // two ranks.
+                    Action::Put { to: other, .. } | Action::Get { from: other, .. }
+                        if other.0 >= program.ranks() => {}
                     Action::Send { to, bytes, .. } | Action::Put { to, bytes } => {
                         sends.list.push((rank, to, bytes.0));
                     }

@@ -25,6 +25,7 @@ mod phases;
 mod program;
 pub mod replay;
 mod script;
+mod storage;
 
 pub use communication::{WalkError, Walked, communication, offered_communication};
 pub use communicator::{Communicator, Member, Members};
@@ -41,3 +42,4 @@ pub use program::{
     RankProgram, RequestId, Step, Totals, Waiting,
 };
 pub use script::{Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
+pub use storage::{BesideServers, FileSystem};

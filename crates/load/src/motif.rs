@@ -9,6 +9,7 @@
 mod all_to_all;
 mod bisection;
 mod broadcast;
+mod checkpoint;
 mod collective;
 mod exchange;
 mod halo;
@@ -19,6 +20,7 @@ mod steps;
 pub use all_to_all::{AllToAll, AllToAllSteps};
 pub use bisection::{Bisection, BisectionOrder, BisectionSteps};
 pub use broadcast::{Broadcast, Tree};
+pub use checkpoint::{Checkpoint, Layout};
 pub use collective::Collective;
 pub use exchange::{Exchange, ExchangeSteps};
 pub use halo::{Halo, HaloOrder, HaloSteps};

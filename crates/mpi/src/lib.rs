@@ -14,6 +14,7 @@ mod message;
 mod programs;
 mod protocol;
 mod rank;
+mod server;
 mod transport;
 
 pub use actions::{Begun, Sending, Task};
@@ -23,4 +24,5 @@ pub use message::{Incoming, NO_REQUEST, Outgoing};
 pub use programs::{advance, timer};
 pub use protocol::{receive, receive_within_node, sent};
 pub use rank::{Processor, Rank, RankRecord, Stage, unmatched};
+pub use server::{Reply, ServerRecord};
 pub use transport::{Failure, Matched, Transport};

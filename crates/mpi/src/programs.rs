@@ -19,6 +19,7 @@ pub(crate) const LATEST: u64 = u64::MAX - 1;
 /// to its time.
 pub fn timer<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
     protocol::send_delayed(engine, rank, now);
+    protocol::reply(engine, rank, now);
     let own = engine.rank(rank);
     if own.record.stage == Stage::BeforeStart {
         let job = own.job;

@@ -12,7 +12,11 @@ use crate::matching::{Arrived, Posted};
 use crate::message::{Incoming, NO_REQUEST, Outgoing};
 use crate::programs::{LATEST, advance, occupy};
 use crate::rank::HANDED_OVER;
+use crate::server::Reply;
 use crate::transport::Transport;
+
+/// Who asks for memory.
+const REPLIES: &str = "requests at servers";
 
 /// Key of a message that has been granted: its handle and its sender.
 fn granted_key(handle: u32, sender: u32) -> u64 {
@@ -60,11 +64,20 @@ pub fn receive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incomi
             own.complete(sent.expect("a message that was sent").request);
         }
         MessageKind::Put => {
-            send_control(engine, rank, MessageKind::Acknowledge, source, handle, now);
+            let reply = Reply {
+                to: source,
+                handle,
+                read_bytes: 0,
+            };
+            come(engine, rank, message.bytes, reply, now);
         }
         MessageKind::Ask => {
-            let bytes = message.asked_bytes();
-            answer(engine, rank, source, bytes, handle, now);
+            let reply = Reply {
+                to: source,
+                handle,
+                read_bytes: message.asked_bytes(),
+            };
+            come(engine, rank, 0, reply, now);
         }
         MessageKind::Acknowledge | MessageKind::Answer => {
             let own = engine.rank(rank);
@@ -207,6 +220,76 @@ pub(crate) fn ask<'a, T: Transport<'a>>(
     let control = protocol_of(engine, rank).control;
     let question = Outgoing::question(from, bytes, control, request.0, now);
     send(engine, rank, question, now);
+}
+
+/// A rank's write of `written` bytes, or its question for those that `reply` has, has come: done
+/// at once, or if the rank is a server when its medium is done.
+fn come<'a, T: Transport<'a>>(engine: &mut T, rank: u32, written: u64, reply: Reply, now: u64) {
+    let own = engine.rank(rank);
+    let (job, number) = (own.job, own.rank);
+    let plan = engine.plan(job);
+    let servers = plan.servers.as_ref();
+    let Some((servers, keeper)) = servers.and_then(|all| Some((all, all.keeper_of(number)?)))
+    else {
+        give(engine, rank, reply, now);
+        return;
+    };
+    let keeper = engine.number(keeper.0, keeper.1);
+    let kept = engine.rank(keeper).record.server.get_or_insert_default();
+    let (is_write, bytes) = match reply.read_bytes {
+        0 => (true, written),
+        bytes => (false, bytes),
+    };
+    let service = match is_write {
+        true => servers.medium.write(&mut kept.medium, bytes, now),
+        false => servers.medium.read(&mut kept.medium, bytes, now),
+    };
+    let server = engine.rank(rank).record.server.get_or_insert_default();
+    server.counts.add(is_write, bytes, now, service);
+    let told = service.told.min(LATEST);
+    if told == now {
+        give(engine, rank, reply, now);
+        return;
+    }
+    let replies = &mut server.replies;
+    make_room_in(replies, REPLIES);
+    // A read may be done before an earlier write.
+    let place = replies.partition_point(|other| other.0 <= told);
+    replies.insert(place, (told, reply));
+    engine.wake(rank, told);
+}
+
+/// Gives the replies whose time has come.
+pub(crate) fn reply<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
+    loop {
+        let server = engine.rank(rank).record.server.as_mut();
+        let replies = server.map(|server| &mut server.replies);
+        let due = replies.and_then(|replies| match replies.front() {
+            Some(&(told, _)) if told <= now => replies.pop_front(),
+            _ => None,
+        });
+        match due {
+            Some((_, due)) => give(engine, rank, due, now),
+            None => return,
+        }
+    }
+}
+
+fn give<'a, T: Transport<'a>>(engine: &mut T, rank: u32, reply: Reply, now: u64) {
+    let Reply {
+        to,
+        handle,
+        read_bytes,
+    } = reply;
+    match read_bytes {
+        0 => acknowledge(engine, rank, to, handle, now),
+        bytes => answer(engine, rank, to, bytes, handle, now),
+    }
+}
+
+/// Says to the rank `to` that what it wrote by `handle` is there.
+fn acknowledge<'a, T: Transport<'a>>(engine: &mut T, rank: u32, to: u32, handle: u32, now: u64) {
+    send_control(engine, rank, MessageKind::Acknowledge, to, handle, now);
 }
 
 /// Sends a part of a rank's memory to the rank `to`, which has asked for it by `handle`.

@@ -6,7 +6,7 @@ use odonata_load::{CollectiveKind, ProgramError, RankProgram, RequestId, Waiting
 use odonata_run::encoding::sorted_map;
 use odonata_run::memory::make_room;
 use odonata_run::{
-    JobLoad, JobPlan, KeyMap, RankActivity, RankInterval, RankTimes, SimError, Traffic,
+    JobLoad, JobPlan, KeyMap, RankActivity, RankInterval, RankTimes, ServerUse, SimError, Traffic,
 };
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::actions::{Sending, Task};
 use crate::matching::{Matching, Posted, UNMATCHED};
 use crate::message::Outgoing;
+use crate::server::ServerRecord;
 
 /// Who asks for memory.
 pub(crate) const HANDED_OVER: &str = "messages that ranks have handed over";
@@ -89,6 +90,8 @@ pub struct RankRecord {
     /// Requests of messages whose last bytes are about to leave the node, in that order, for
     /// engines whose events don't carry them.
     pub leaving: VecDeque<RequestId>,
+    /// What it has done and has to do as a server of a file system.
+    pub server: Option<Box<ServerRecord>>,
 }
 
 /// A rank of a closed-loop job.
@@ -133,6 +136,7 @@ impl<'a> Rank<'a> {
                 last_to: None,
                 delayed: VecDeque::new(),
                 leaving: VecDeque::new(),
+                server: None,
             },
         }
     }
@@ -191,6 +195,10 @@ impl<'a> Rank<'a> {
         record.unfinished.clear();
         record.delayed.clear();
         record.leaving.clear();
+        // The medium is not the job's alone.
+        if let Some(server) = &mut record.server {
+            server.replies.clear();
+        }
         unsent
     }
 
@@ -220,6 +228,17 @@ impl<'a> Rank<'a> {
         let delayed = self.record.delayed.iter().map(|(_, message)| message);
         let delayed = delayed.filter(|message| !message.kind.is_control());
         held.chain(delayed.map(|message| message.bytes)).sum()
+    }
+
+    /// What it did as a server of a file system, if it had something to do.
+    pub fn server_use(&self) -> Option<ServerUse> {
+        let server = self.record.server.as_ref()?;
+        let counts = server.counts;
+        (counts.writes + counts.reads > 0).then_some(ServerUse {
+            job: self.job,
+            rank: RankId(self.rank),
+            counts,
+        })
     }
 
     /// Messages that have come, or asked to come, and were not received.

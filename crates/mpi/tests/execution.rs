@@ -103,6 +103,7 @@ fn plan(load: impl Program + 'static, protocol: Protocol) -> [JobPlan; 1] {
         load: JobLoad::Closed(Arc::new(load)),
         protocol,
         class: 0,
+        servers: None,
     }]
 }
 

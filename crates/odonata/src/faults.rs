@@ -8,7 +8,7 @@ use crate::jobs::plan_each;
 use crate::mapping::is_between_groups_or_routers;
 use crate::routing::build_routing;
 use crate::run;
-use crate::spec::{Crossbar, Family, Mapping, Network, Placement, Scenario};
+use crate::spec::{Crossbar, Family, Mapping, Network, Placement, Scenario, Storage};
 use crate::topology::build_topology;
 
 /// What of a scenario is to be checked.
@@ -82,11 +82,26 @@ fn without_network(scenario: &Scenario) -> Vec<SpecError> {
         if nodes == 0 || nodes > MOST_NODES || is_between_groups_or_routers(&job.load) {
             continue;
         }
+        let storage = scenario.storage.as_ref().map(|storage| {
+            let listed = match &storage.placement {
+                Placement::Explicit { nodes } => nodes.len() as u32,
+                _ => 1,
+            };
+            Storage {
+                servers: Some(storage.servers.unwrap_or(listed).clamp(1, MOST_NODES)),
+                placement: Placement::Contiguous,
+                groups: None,
+                ..storage.clone()
+            }
+        });
+        let servers = storage.as_ref().and_then(|storage| storage.servers);
+        let nodes = nodes + servers.unwrap_or(0);
         let network = Network::new(Family::Crossbar(Crossbar { nodes }));
         let mut job = job.clone();
         (job.placement, job.mapping, job.groups) = (Placement::Contiguous, Mapping::Linear, None);
         let alone = Scenario {
             network,
+            storage,
             jobs: vec![job],
             ..scenario.clone()
         };

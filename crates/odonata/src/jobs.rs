@@ -9,7 +9,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use odonata_load::Idleness;
+use odonata_load::{BesideServers, Idleness};
 use odonata_network::{Peer, Topology};
 use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
@@ -27,6 +27,7 @@ use crate::mapping::{self, Fitted, KnownRoutes};
 use crate::named_file::{in_file, read_file};
 use crate::run::parameter_refused;
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
+use crate::storage::{self, PlacedStorage};
 
 /// A job with its nodes.
 #[derive(Clone)]
@@ -47,6 +48,8 @@ struct Placing<'a> {
     spanned: BTreeSet<GroupId>,
     /// What is known of routes between jobs' routers.
     known: Option<&'a KnownRoutes>,
+    /// The file system, if there is one.
+    storage: Option<PlacedStorage>,
 }
 
 /// Places the jobs of a scenario one after another and prepares their loads.
@@ -96,7 +99,12 @@ pub(crate) fn plan_each(
         state: MachineState::without(Arc::new(machine), topology.lost_nodes().collect()),
         spanned: BTreeSet::new(),
         known,
+        storage: None,
     };
+    if let Some(storage) = &scenario.storage {
+        let placed = PlacedStorage::place(storage, scenario, &mut placing.state);
+        placing.storage = Some(placed.map_err(|error| vec![error])?);
+    }
     let mapped = scenario.jobs.iter().enumerate().map(|(position, job)| {
         let path = |key: &str| format!("job[{position}].{key}");
         rank_map::resolve(job, topology, &path)
@@ -294,6 +302,7 @@ fn plan_job(
         Some(_) => Vec::new(),
     };
     placing.spanned.extend(&spans);
+    let file_system = placing.storage.as_ref().map(|storage| storage.file_system);
     let build = |node_of_rank: &[NodeId], recording| {
         let group_of_rank: Vec<GroupId> = node_of_rank
             .iter()
@@ -314,6 +323,7 @@ fn plan_job(
             group_of_rank: &group_of_rank,
             node_of_rank,
             topology,
+            storage: file_system,
             algorithms: collectives::algorithms(
                 &scenario.mpi.collectives,
                 &group_of_rank,
@@ -363,15 +373,25 @@ fn plan_job(
         (load, false) => load,
         (_, true) => JobLoad::Closed(Arc::new(Idleness::new(ranks))),
     };
+    let mut plan = JobPlan {
+        name: job.name.clone(),
+        start: Picoseconds(job.start_ps),
+        node_of_rank,
+        load,
+        protocol: protocol(&scenario.mpi)?,
+        class: class_of(scenario, position)?,
+        servers: None,
+    };
+    if !job.idle
+        && storage::is_used_by(job)
+        && let (Some(storage), JobLoad::Closed(program)) = (&mut placing.storage, &plan.load)
+    {
+        let servers = BesideServers::new(program.clone(), storage.file_system.servers);
+        plan.load = JobLoad::Closed(Arc::new(servers));
+        storage.serve(position, &mut plan, topology);
+    }
     Ok(PlannedJob {
-        plan: JobPlan {
-            name: job.name.clone(),
-            start: Picoseconds(job.start_ps),
-            node_of_rank,
-            load,
-            protocol: protocol(&scenario.mpi)?,
-            class: class_of(scenario, position)?,
-        },
+        plan,
         nodes: allocated,
         spans,
     })
@@ -528,9 +548,13 @@ pub(crate) fn policy(placement: &Placement) -> Policy {
 /// Why a job gets no nodes, in terms of the scenario.
 fn refused(refusal: &Refusal, scenario: &Scenario, position: usize, key: &str) -> SpecError {
     let path = |key: &str| format!("job[{position}].{key}");
-    let before: Vec<&str> = scenario.jobs[..position]
-        .iter()
-        .map(|job| job.name.as_str())
+    let servers = scenario.storage.iter().map(|_| "servers of [storage]");
+    let before: Vec<&str> = servers
+        .chain(
+            scenario.jobs[..position]
+                .iter()
+                .map(|job| job.name.as_str()),
+        )
         .collect();
     let others = match &before[..] {
         [] => String::new(),

@@ -56,6 +56,7 @@ mod run;
 pub mod spec;
 pub mod statistics;
 mod steady;
+mod storage;
 mod subnet;
 mod tables;
 #[cfg(test)]

@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use odonata_load::application::Setting;
+use odonata_load::application::{Model, Setting};
 use odonata_load::collective::{Algorithms, CollectiveCall};
 use odonata_load::matrix::{
     CommunicationMatrix, MatrixError, ReadOptions, read_matrix, read_rates,
 };
 use odonata_load::motif::{
-    AllToAll, Bisection, Broadcast, Collective, Exchange, Halo, MatrixOrder, MatrixReplay,
-    MessageSize, Outstanding, Repeat,
+    AllToAll, Bisection, Broadcast, Checkpoint, Collective, Exchange, Halo, Layout, MatrixOrder,
+    MatrixReplay, MessageSize, Outstanding, Repeat,
 };
 use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
-    Arrivals, Blocks, Grid, LoadError, OpenLoop, Partners, Pattern, Permutation, Phase, Phases,
-    Process, Program, Rates, Script, Turn,
+    Arrivals, Blocks, FileSystem, Grid, LoadError, OpenLoop, Partners, Pattern, Permutation, Phase,
+    Phases, Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::JobLoad;
@@ -43,6 +43,8 @@ pub(crate) struct JobContext<'a> {
     pub topology: &'a Topology,
     /// How the job carries out collectives.
     pub algorithms: Algorithms,
+    /// How files lie on the file system, if there is one.
+    pub storage: Option<FileSystem>,
     /// What plug-ins say.
     pub additions: &'a dyn Additions,
 }
@@ -261,6 +263,15 @@ pub(crate) fn build_script(
             let broadcast = Broadcast::new(ranks, RankId(*root), *tree, message, repeat);
             Arc::new(broadcast.map_err(fail)?)
         }
+        MotifKind::CheckpointBurst(asked) => {
+            let Some(file_system) = context.storage else {
+                let allowed = "only with [storage], the file system that it writes to";
+                let path = format!("{path}.kind");
+                return Err(SpecError::value(path, "\"checkpoint\"", allowed));
+            };
+            let layout = checkpoint_layout(asked, ranks).map_err(fail)?;
+            Arc::new(Checkpoint::new(ranks, layout, file_system, repeat).map_err(fail)?)
+        }
         MotifKind::Collective(asked) => {
             let call = collective_call(asked, context).map_err(fail)?;
             Arc::new(Collective::new(ranks, call, repeat).map_err(fail)?)
@@ -307,6 +318,33 @@ fn halo_grid(asked: &spec::Halo, ranks: u32) -> Result<Grid, LoadError> {
         Some(extents) => grid_of(extents, asked.periodic, ranks),
         None => Grid::near_cubic(ranks, asked.dimensions, asked.periodic),
     }
+}
+
+/// Bytes of a parameter in a checkpoint of mixed precision: itself, and what Adam has for it.
+const BYTES_PER_PARAMETER: u32 = 14;
+
+fn checkpoint_layout(asked: &spec::CheckpointBurst, ranks: u32) -> Result<Layout, LoadError> {
+    let of_model = |model: Model| {
+        let each = asked.bytes_per_parameter.unwrap_or(BYTES_PER_PARAMETER);
+        model.parameters().checked_mul(u64::from(each))
+    };
+    let of_ranks = |bytes: u64| bytes.checked_mul(u64::from(ranks));
+    let total = match (asked.total_bytes, asked.per_rank_bytes, asked.model) {
+        (Some(total), ..) => Some(total),
+        (None, Some(bytes), _) => of_ranks(bytes),
+        (None, None, Some(model)) => of_model(model),
+        (None, None, None) => Some(0),
+    };
+    Ok(Layout {
+        total: Bytes(total.ok_or(LoadError::TooMuch {
+            bytes: u128::MAX,
+            messages: 0,
+        })?),
+        ranks_per_writer: asked.ranks_per_writer,
+        shared: asked.shared,
+        restart: asked.restart,
+        writes: asked.write,
+    })
 }
 
 fn collective_call(

@@ -26,6 +26,7 @@ mod routing;
 pub(crate) mod schedule;
 mod simulation;
 mod source;
+mod storage;
 pub(crate) mod study;
 pub(crate) mod table;
 pub(crate) mod written;
@@ -52,10 +53,10 @@ pub use machine::{
     SizedRate, SizedSpread,
 };
 pub use motif::{
-    AllToAll, Bisection, BisectionOrder, Broadcast, Collective, ComputePhase, Exchange, Halo,
-    HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind, Phase, PhaseFile,
-    Receives, RegionBorder, RepeatPhase, RepeatRank, ReplayOptions, Sends, TimeBorder, Trace,
-    TraceBorder, Tree,
+    AllToAll, Bisection, BisectionOrder, Broadcast, CheckpointBurst, Collective, ComputePhase,
+    Exchange, Halo, HaloOrder, Iterations, MarkerBorder, Matrix, MatrixOrder, Motif, MotifKind,
+    Phase, PhaseFile, Receives, RegionBorder, RepeatPhase, RepeatRank, ReplayOptions, Sends,
+    TimeBorder, Trace, TraceBorder, Tree,
 };
 pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, Nccl, WithinNode};
 pub use network::{
@@ -75,6 +76,7 @@ pub use router::{
 pub use schedule::{LargerName, OrderName, PolicyName, Reading, Schedule, Stretch};
 pub use simulation::{Arrivals, Engine, Record, Simulation};
 pub use source::{key_lines, toml_value};
+pub use storage::{ServerBuffer, Storage};
 pub use table::{CommandLine, KeyDeclaration, Kind, Rule, TableDeclaration, Test};
 
 /// What is simulated: a network, the jobs on it, and what to record.
@@ -98,6 +100,9 @@ pub struct Scenario {
     /// Which individual events get a row in the result tables.
     #[serde(default)]
     pub record: Record,
+    /// Servers of a parallel file system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
     /// Parallel applications, in the order in which they get their nodes.
     #[serde(default)]
     pub jobs: Vec<Job>,
@@ -117,6 +122,7 @@ impl Scenario {
             simulation: Simulation::default(),
             mpi: Mpi::default(),
             record: Record::default(),
+            storage: None,
             jobs: Vec::new(),
         }
     }

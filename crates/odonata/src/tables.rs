@@ -8,6 +8,7 @@ mod jobs;
 mod links;
 mod losses;
 mod ranks;
+mod storage;
 
 use std::ops::ControlFlow;
 
@@ -286,5 +287,6 @@ fn filled(run: &Run) -> Vec<Filling> {
         congestion::held_pairs(run),
         classes::traffic_classes(run),
         losses::losses(run),
+        storage::storage(run),
     ]
 }

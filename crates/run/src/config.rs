@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::TrafficClass;
 use crate::congestion::CongestionControl;
+use crate::storage::Servers;
 
 /// How a packet passes through a router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Named)]
@@ -453,6 +454,8 @@ pub struct JobPlan {
     pub protocol: Protocol,
     /// Number of the class that their messages belong to, if there are classes.
     pub class: u8,
+    /// The last of its ranks that are servers of a file system, if it uses one.
+    pub servers: Option<Servers>,
 }
 
 impl JobPlan {

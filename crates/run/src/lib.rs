@@ -14,6 +14,7 @@ pub mod memory;
 mod observer;
 mod outcome;
 mod parameter;
+mod storage;
 mod timeline;
 
 pub use classes::TrafficClass;
@@ -39,4 +40,5 @@ pub use outcome::{
     RankInterval, RankTimes, Reconfiguration, Timeline, Traffic,
 };
 pub use parameter::Parameter;
+pub use storage::{BurstBuffer, Medium, MediumState, ServerCounts, ServerUse, Servers, Service};
 pub use timeline::TimelineCollector;

@@ -5,6 +5,7 @@ use odonata_load::CollectiveKind;
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender};
 
 use crate::histogram::Histogram;
+use crate::storage::ServerUse;
 
 /// How far a run is; given to the caller's progress function a few times a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -517,6 +518,9 @@ pub struct Outcome {
     /// What jobs did at each link and to each other there, in order of links, if recorded;
     /// links over which nobody sent are left out.
     pub attribution: Vec<LinkAttribution>,
+    /// What servers of a file system did for jobs, by job and rank; those that did nothing are
+    /// left out.
+    pub storage: Vec<ServerUse>,
     /// What congestion control held back or notified, by source and destination.
     pub held_pairs: Vec<HeldPair>,
     /// What arrived at routers over time, if recorded: by time, router, class and job.

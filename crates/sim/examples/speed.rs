@@ -137,6 +137,7 @@ fn main() {
         ),
         protocol: Protocol::default(),
         class: 0,
+        servers: None,
     };
     let measurement = Measurement {
         warmup: Picoseconds((micros * 0.2e6) as u64),

@@ -104,6 +104,7 @@ class Aggressor:
             motif = {"kind": "phases", "iterations": bursts, "phases": phases}
         random = np.random.default_rng([scenario.seed, call])
         data = scenario.to_dict()
+        data.pop("storage", None)
         data["job"] = [
             {
                 "name": "aggressor",

@@ -83,7 +83,10 @@ def build_tables(
 
 
 #: Tables of what is recorded on request, which results of before they existed lack.
-_LATER = ("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes", "losses")
+_LATER = (
+    *("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes", "losses"),
+    "storage",
+)
 #: What columns of these names number.
 _JOBS, _ROUTERS, _NODES = "jobs", "routers", "nodes"
 _GROUPS, _RANKS = "groups", "ranks"

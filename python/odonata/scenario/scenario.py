@@ -47,7 +47,7 @@ from odonata.units import Share, describe
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from odonata.declared import Failures, Mpi, Node, Record
+    from odonata.declared import Failures, Mpi, Node, Record, Storage
     from odonata.load import Job
     from odonata.machines.machine import Machine
     from odonata.network import Network
@@ -99,6 +99,7 @@ class Scenario(Table):
     machine: Machine | None
     failures: Failures | None
     node: Node | None
+    storage: Storage | None
     job: list[Job]
     schedule: ScheduleTable | None
 
@@ -140,6 +141,12 @@ class Scenario(Table):
             "node",
             "What is inside every node: several ranks (GPUs), and several interfaces.",
             {"table": "Node"},
+        ),
+        _key(
+            "storage",
+            "A parallel file system: servers on nodes of their own, which the motif `checkpoint` "
+            "writes to.",
+            {"table": "Storage"},
         ),
         _key(
             "job",

@@ -239,6 +239,8 @@ def replay_scenario(
             job["placement"] = by_map | ({} if trace.map_job is None else {"job": trace.map_job})
         jobs.append(job)
     data["job"] = jobs
+    # Traces use no file system.
+    data.pop("storage", None)
     if network is None:
         return Scenario.from_dict(data)
     return Scenario.from_dict(data, file=network.file, directory=network.directory)

@@ -43,6 +43,7 @@ impl Driver<'_> {
             .collect();
         let mut traffic = Vec::new();
         let mut rank_intervals = Vec::new();
+        let mut storage = Vec::new();
         for rank in &mut self.ranks {
             let times = rank.times(now);
             let job = &mut jobs[rank.job as usize];
@@ -50,6 +51,7 @@ impl Driver<'_> {
             job.wait_ps += u128::from(times.waiting());
             job.unreceived_messages += rank.unreceived();
             job.ranks.push(times);
+            storage.extend(rank.server_use());
             let (job, source) = (rank.job, RankId(rank.rank));
             traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
                 job,
@@ -74,6 +76,7 @@ impl Driver<'_> {
             rank_intervals,
             traffic,
             attribution: Vec::new(),
+            storage,
             held_pairs: Vec::new(),
             arrivals: Vec::new(),
             timeline: TimelineCollector::merge(std::iter::once(&self.timeline)),

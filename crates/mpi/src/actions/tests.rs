@@ -39,6 +39,7 @@ fn plan() -> JobPlan {
             ..Protocol::default()
         },
         class: 0,
+        servers: None,
     }
 }
 

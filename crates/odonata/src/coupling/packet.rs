@@ -170,6 +170,7 @@ impl Engine {
             load: JobLoad::Open(load.map_err(|error| error.to_string())?),
             protocol: Protocol::default(),
             class: 0,
+            servers: None,
         })
     }
 

@@ -8,8 +8,8 @@ use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
     HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
-    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, SharedNodes, Simulation,
-    SizedError, SizedRate, SizedSpread, TrafficClass, WithinNode,
+    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer, SharedNodes,
+    Simulation, SizedError, SizedRate, SizedSpread, Storage, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -37,6 +37,8 @@ pub fn tables() -> Vec<TableDeclaration> {
         Failures::declaration(),
         NodeNetwork::declaration(),
         Node::declaration(),
+        ServerBuffer::declaration(),
+        Storage::declaration(),
         HostRange::declaration(),
         SizedRate::declaration(),
         SizedSpread::declaration(),

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::job::{Job, Load, MappingTable, PlacementTable, RankMapPlacement};
 use super::motif::{
-    AllToAll, Bisection, Broadcast, Collective, ComputePhase, Exchange, Halo, Iterations,
-    MarkerBorder, Matrix, PhaseFile, RegionBorder, RepeatPhase, TimeBorder, Trace,
+    AllToAll, Bisection, Broadcast, CheckpointBurst, Collective, ComputePhase, Exchange, Halo,
+    Iterations, MarkerBorder, Matrix, PhaseFile, RegionBorder, RepeatPhase, TimeBorder, Trace,
 };
 use super::pattern::{
     BroadcastTraffic, GroupPeers, GroupShift, HotSpot, MatrixTraffic, Offered, OfferedKeys,
@@ -371,6 +371,11 @@ fn motifs() -> Vec<KindDeclaration> {
             GroupShift::keys(),
         ),
         plain("broadcast", "Broadcast", Broadcast::declaration()),
+        plain(
+            "checkpoint",
+            "CheckpointBurst",
+            CheckpointBurst::declaration(),
+        ),
         plain("collective", "Collective", collective_of_mpi()),
         plain("matrix", "Matrix", Matrix::declaration()),
         KindDeclaration {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use odonata_declare::Named;
 use odonata_load::CollectiveKind;
-use odonata_load::application::{Application, ComputeRate};
+use odonata_load::application::{Application, ComputeRate, Model};
 pub use odonata_load::motif::{BisectionOrder, HaloOrder, Receives, Tree};
 pub use odonata_load::replay::Partners as RepeatRank;
 use serde::{Deserialize, Serialize};
@@ -141,6 +141,44 @@ table! {
         /// itself (`linear`).
         tree: Tree = Tree::default(),
     }
+}
+
+table! {
+    /// Ranks write to the file system, all at once, and go on when it has everything.
+    ///
+    /// Needs `[storage]`. In every iteration each writer writes a new file, or its part of one; with
+    /// `compute` before. As a phase it is what another application does every few iterations
+    /// ([checkpoints](storage.md)).
+    pub struct CheckpointBurst {
+        /// What each rank has.
+        per_rank_bytes: Option<u64> = None => Notes::POSITIVE,
+        /// Instead: what all ranks together have, each the same.
+        total_bytes: Option<u64> = None => Notes::POSITIVE,
+        /// Instead: published model whose parameters and state of the optimiser all ranks together
+        /// have.
+        model: Option<Model> = None,
+        /// With `model`: bytes for each parameter. Default: 14, which are a parameter of 2 bytes, and
+        /// 4 each of the optimiser's copy and two moments (Rajbhandari et al. 2020).
+        bytes_per_parameter: Option<u32> = None => Notes::COUNT,
+        /// The first of every this many ranks collects what they have, writes it, and tells them.
+        ranks_per_writer: u32 = 1 => Notes::COUNT,
+        /// Whether all write parts of one file, rather than each writer a file.
+        shared: bool = false,
+        /// Whether everything is read at the beginning.
+        restart: bool = false,
+        /// Whether anything is written; with `restart` it may only be read.
+        write: bool = true,
+    }
+    refuse "" as "neither" when [("per_rank", Test::Absent), ("total", Test::Absent), ("model", Test::Absent)] =>
+        "one of `per_rank`, `total` and `model`";
+    refuse "total" when [("per_rank", Test::Given), ("total", Test::Given)] =>
+        "either `per_rank` or `total`";
+    refuse "model" when [("per_rank", Test::Given), ("model", Test::Given)] =>
+        "either `per_rank` or `model`";
+    refuse "model" when [("total", Test::Given), ("model", Test::Given)] =>
+        "either `total` or `model`";
+    refuse "bytes_per_parameter" when [("model", Test::Absent), ("bytes_per_parameter", Test::Given)] =>
+        "only with `model`";
 }
 
 table! {
@@ -311,6 +349,9 @@ pub enum MotifKind {
     Exchange(Exchange),
     /// One rank's message reaches all others.
     Broadcast(Broadcast),
+    /// Ranks write to the file system.
+    #[serde(rename = "checkpoint")]
+    CheckpointBurst(CheckpointBurst),
     /// A collective of all ranks.
     Collective(Collective),
     /// Replays a communication matrix.

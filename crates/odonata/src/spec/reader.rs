@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 
 use super::declarations::{self, tables};
 use super::family::FamilyDeclaration;
+use super::forms::PLUG_IN;
 use super::kinds::Kinds;
 use super::schedule::Schedule;
 use super::source::key_lines;
@@ -344,7 +345,7 @@ impl<'a> Reader<'a> {
         form.insert("seed".into(), default_seed().into());
         let mut known = vec!["title", "seed", "network"];
         known.extend(TABLES.iter().map(|table| table.0));
-        known.extend(["job", "machine", "failures", "node"]);
+        known.extend(["job", "machine", "failures", "node", "storage"]);
         known.extend(OTHERS);
         self.unknown("", given, &known);
         match given.get("title") {
@@ -381,6 +382,9 @@ impl<'a> Reader<'a> {
             Some(other) => self.refuse("network", describe(other), "a table"),
             None if given.contains_key("schedule") => {}
             None => self.missing("network", "a table"),
+        }
+        if let Some(storage) = self.storage(given) {
+            form.insert("storage".into(), storage);
         }
         let jobs = self.jobs(given.get("job"));
         form.insert("jobs".into(), jobs.into());
@@ -421,6 +425,27 @@ impl<'a> Reader<'a> {
             Some(table),
             &[],
         )))
+    }
+
+    /// The file system beside the network.
+    fn storage(&mut self, given: &Object) -> Option<Value> {
+        let table = given.get("storage")?;
+        if given.contains_key("schedule") {
+            let allowed = "only without [schedule], whose jobs have no file system";
+            self.refuse("storage", describe(table), allowed);
+        }
+        let mut form = self.declared_table("storage", "Storage", Some(table), &[]);
+        if form
+            .get("placement")
+            .is_some_and(|one| one.get(PLUG_IN).is_some())
+        {
+            let allowed = "a policy of ours or a list of nodes: a plug-in places jobs";
+            self.refuse("storage.placement", describe(&table["placement"]), allowed);
+        }
+        let placement = form.get_mut("placement").and_then(Value::as_object_mut);
+        let groups = placement.and_then(|placement| placement.remove("groups"));
+        form.insert("groups".into(), groups.unwrap_or_default());
+        Some(Value::Object(form))
     }
 
     /// Refuses what only jobs of a queue have.

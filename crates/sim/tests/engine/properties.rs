@@ -46,6 +46,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         bytes_per_port: _,
         reconfigurations,
         held_pairs,
+        storage,
         resent_bytes,
     } = one;
     assert_eq!(
@@ -67,6 +68,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*packet_hops, other.packet_hops, "{what}: packet hops");
     assert_eq!(*events, other.events, "{what}: events");
     assert_eq!(*held_pairs, other.held_pairs, "{what}: held pairs");
+    assert_eq!(*storage, other.storage, "{what}: storage");
     assert_eq!(*resent_bytes, other.resent_bytes, "{what}: sent again");
 }
 

@@ -637,6 +637,7 @@ impl Scenario {
             load,
             protocol: job.protocol,
             class: (number as usize % self.classes().len().max(1)) as u8,
+            servers: None,
         })
     }
 

@@ -137,6 +137,7 @@ pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> J
         load,
         protocol: Protocol::default(),
         class: 0,
+        servers: None,
     }
 }
 

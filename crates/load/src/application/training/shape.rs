@@ -28,6 +28,14 @@ pub enum Model {
     DeepSeekV3,
 }
 
+impl Model {
+    /// Parameters of all of it, norms and biases aside.
+    pub fn parameters(self) -> u64 {
+        let shape = Shape::of(self);
+        shape.parameters(shape.experts)
+    }
+}
+
 /// What a word meets in a layer: parameters, norms and biases aside, and numbers that the keys and
 /// values of its attention have.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -153,14 +161,12 @@ impl Shape {
     }
 
     /// Embedding and logits.
-    #[cfg(test)]
     fn ends(&self) -> u64 {
         let one = u64::from(self.vocabulary) * u64::from(self.hidden);
         if self.tied { one } else { 2 * one }
     }
 
     /// All parameters with this many experts in a layer.
-    #[cfg(test)]
     fn parameters(&self, experts: u32) -> u64 {
         let of_layer = |layer| {
             let experts = if self.has_experts(layer) { experts } else { 0 };

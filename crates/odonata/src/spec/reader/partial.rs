@@ -16,7 +16,7 @@ pub(super) fn built(mut form: Object, read: &[SpecError]) -> Vec<SpecError> {
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         })
     };
-    for table in ["simulation", "mpi", "record"] {
+    for table in ["simulation", "mpi", "record", "storage"] {
         if is_wrong(table) {
             form.remove(table);
         }
@@ -39,8 +39,12 @@ pub(super) fn built(mut form: Object, read: &[SpecError]) -> Vec<SpecError> {
     let Some(Value::Array(jobs)) = form.get_mut("jobs") else {
         return Vec::new();
     };
-    let is_right =
-        |(place, job): &(usize, Value)| !is_wrong(&format!("job[{place}]")) && !has_plug_in(job);
+    // Without its file system a checkpoint would be wrong, too.
+    let no_storage = is_wrong("storage");
+    let is_right = |(place, job): &(usize, Value)| {
+        let needs_storage = no_storage && has_checkpoint(job);
+        !(is_wrong(&format!("job[{place}]")) || has_plug_in(job) || needs_storage)
+    };
     let (places, right): (Vec<_>, Vec<_>) = (std::mem::take(jobs).into_iter().enumerate())
         .filter(is_right)
         .unzip();
@@ -58,6 +62,19 @@ pub(super) fn built(mut form: Object, read: &[SpecError]) -> Vec<SpecError> {
         }
     }
     found
+}
+
+/// Whether a job writes to the file system.
+fn has_checkpoint(job: &Value) -> bool {
+    match job {
+        Value::Object(table) => {
+            table.get("name").is_some_and(|name| name == "checkpoint")
+                && !table.contains_key("load")
+                || table.values().any(has_checkpoint)
+        }
+        Value::Array(values) => values.iter().any(has_checkpoint),
+        _ => false,
+    }
 }
 
 /// Whether a plug-in gives something of a job, which only Python can ask.

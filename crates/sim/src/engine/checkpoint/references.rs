@@ -5,11 +5,11 @@
 mod router;
 
 use odonata_mpi::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
-use odonata_mpi::{Outgoing, Processor, RankRecord, Sending, Stage, Task};
+use odonata_mpi::{Outgoing, Processor, RankRecord, Reply, Sending, ServerRecord, Stage, Task};
 use odonata_network::PacketRoute;
 use odonata_run::{
-    Activity, Arrival, Histogram, JobAtLink, JobLoad, JobWait, MessageRecord, RankInterval,
-    RankTimes, Timeline, Traffic,
+    Activity, Arrival, Histogram, JobAtLink, JobLoad, JobWait, MediumState, MessageRecord,
+    RankInterval, RankTimes, ServerCounts, Timeline, Traffic,
 };
 
 use super::sound::{Checked, Here, LATEST, MOST, Numbers, Sound, ensure, sound};
@@ -285,7 +285,21 @@ sound! {
         stage, processors: each, waiting, collective, iterations, activity,
         since: time "since when a rank does something", times: each,
         cause: rank "the cause of a rank's wait", intervals: each, traffic: each, matching: each, granted,
-        held: each, unfinished: each, next_handle, last_to, delayed: each, leaving,
+        held: each, unfinished: each, next_handle, last_to, delayed: each, leaving, server: each,
+    }
+    ServerRecord { medium: each, replies: each, counts: each }
+    MediumState {
+        free_at: time "when a medium is free", read_at: time "when a medium is free",
+        drained_at: time "when a burst buffer is empty",
+    }
+    Reply {
+        to: rank "whom a server answers", handle, read_bytes: amount "the bytes that a server gives",
+    }
+    ServerCounts {
+        writes: amount "counts of a server", reads: amount "counts of a server",
+        written_bytes: amount "counts of a server", read_bytes: amount "counts of a server",
+        busy_ps: amount "counts of a server", queued_ps: amount "counts of a server",
+        first_ps: past "a time of a server", last_ps: time "a time of a server",
     }
     Processor { task: each, until: time_or_never "when a processor is done", queue: each }
     RankTimes {

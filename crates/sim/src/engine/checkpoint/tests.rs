@@ -58,6 +58,7 @@ fn jobs() -> [JobPlan; 2] {
             ..Protocol::default()
         },
         class: 0,
+        servers: None,
     };
     let long = AllToAll::new(6, Bytes(900), 3, Repeat::ONCE).expect("an exchange");
     let rate = RATE as f64 * 0.7;
