@@ -49,7 +49,7 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     assert again["wait_s"].tolist() == [6, 19, 28, 0, 1]
     assert again["requeues"].tolist() == [1, 0, 0, 0, 0]
     assert again["lost_run_s"].tolist() == [4, 0, 0, 0, 0]
-    assert again["node_list"].tolist()[0] == "0,3-7"
+    assert again["node_list"].tolist()[0] == "0, 3-7"
     assert lost["start_s"].tolist() == [0, 10, 20, 2, 6]
     assert lost["fate"].tolist() == ["node-fail"] + ["finished"] * 4
     assert "node 0 failed at 4 s" in lost["reason"].tolist()[0]

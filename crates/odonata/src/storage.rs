@@ -9,7 +9,7 @@ use odonata_units::{Bandwidth, BandwidthError, Bytes, GroupId, NodeId, Picosecon
 
 use crate::error::SpecError;
 use crate::jobs::policy;
-use crate::spec::{Family, Job, Load, Motif, MotifKind, Phase, Placement, Scenario, Storage};
+use crate::spec::{Job, Load, Motif, MotifKind, Phase, Placement, Scenario, Storage};
 
 /// A file system whose servers have their nodes.
 pub(crate) struct PlacedStorage {
@@ -204,12 +204,7 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
         let allowed = "only with a job that uses it, by the motif \"checkpoint\"";
         return Err(SpecError::value("storage", "a file system", allowed));
     }
-    let follows_jobs = match &scenario.network.topology {
-        Family::ReconfigurableDragonfly(_) => true,
-        Family::FatTree(tree) => tree.optical.is_some(),
-        _ => false,
-    };
-    if follows_jobs {
+    if crate::topology::has_circuits(&scenario.network.topology) {
         let allowed = "another network: circuits of optical switches do not lead to servers";
         return Err(SpecError::value("storage", "a file system", allowed));
     }

@@ -50,6 +50,15 @@ pub(crate) fn losses(scenario: &Scenario) -> Result<Option<Losses>, SpecError> {
     }
 }
 
+/// Whether circuits of optical switches are a part of a network.
+pub(crate) fn has_circuits(family: &Family) -> bool {
+    match family {
+        Family::ReconfigurableDragonfly(_) => true,
+        Family::FatTree(tree) => tree.optical.is_some(),
+        _ => false,
+    }
+}
+
 /// The network before anything fails.
 fn whole(scenario: &Scenario) -> Result<Topology, SpecError> {
     let plane = plane(scenario)?;

@@ -19,5 +19,5 @@ pub use mapping::{
     Distances, JobNetwork, Mapping, MappingError, MappingPolicy, Objective, Optimisation, Places,
     Routes, RoutesBuilder, Start, map_ranks, nodes_needed, optimise_mapping,
 };
-pub use policy::{Policy, Refusal, Request, place};
+pub use policy::{Policy, Refusal, Request, place, ranges};
 pub use state::{ClaimError, MachineState, ReleaseError};

@@ -437,7 +437,7 @@ impl<'a> Place<'a> {
 }
 
 /// Ascending numbers for people: `0-3, 5`.
-fn ranges(numbers: impl Iterator<Item = u32>) -> String {
+pub fn ranges(numbers: impl Iterator<Item = u32>) -> String {
     let numbers: Vec<u32> = numbers.collect();
     let runs = numbers.chunk_by(|a, b| a + 1 == *b);
     let texts: Vec<String> = runs

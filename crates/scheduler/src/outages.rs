@@ -181,14 +181,9 @@ impl Outages {
     }
 }
 
-/// Numbers of nodes, ascending, as people write them.
+/// Numbers of nodes, ascending, as people write them: `0-3, 5`.
 pub fn in_words(nodes: &[NodeId]) -> String {
-    let runs = nodes.chunk_by(|one, next| one.0 + 1 == next.0);
-    let words = runs.map(|run| match *run {
-        [one] => one.to_string(),
-        _ => format!("{}-{}", run[0], run[run.len() - 1]),
-    });
-    words.collect::<Vec<_>>().join(",")
+    odonata_placement::ranges(nodes.iter().map(|node| node.0))
 }
 
 /// Nodes that fail together, and the times that are drawn for them.

@@ -1,6 +1,6 @@
 //! Schedules as Slurm makes them, for the Python package.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -106,9 +106,13 @@ impl ListedNodes {
             let allowed = "names of nodes, such as nid[001-004]";
             Error::Spec(SpecError::value(option, format!("\"{list}\""), allowed))
         })?;
+        let known: HashMap<&str, NodeId> = (0..)
+            .map(NodeId)
+            .zip(&cluster.nodes)
+            .map(|(number, node)| (node.name.as_str(), number))
+            .collect();
         let number = |name: &String| {
-            let found = cluster.nodes.iter().position(|node| node.name == *name);
-            found.map(NodeId::from_index).ok_or_else(|| {
+            known.get(name.as_str()).copied().ok_or_else(|| {
                 let [first, last] = [cluster.nodes.first(), cluster.nodes.last()]
                     .map(|node| node.map_or("", |node| &node.name));
                 let allowed = format!("nodes of the configuration, {first} to {last}");

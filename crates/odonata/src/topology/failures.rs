@@ -7,7 +7,7 @@ use odonata_run::Losses;
 use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
-use crate::spec::{Failures, Family, InFlight, Scenario};
+use crate::spec::{Failures, InFlight, Scenario};
 
 /// `whole` without what fails in a scenario for the whole run.
 ///
@@ -23,7 +23,7 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         let message = "nothing fails: give `links`, `routers`, `nodes`, `outages` or `draw`, or remove the table";
         return Err(SpecError::new("failures", message));
     }
-    if has_circuits(&network.topology) {
+    if super::has_circuits(&network.topology) {
         let message = "parts of a network whose circuits optical switches set cannot fail: remove the \
                        table, or take a network without `optical` or circuits";
         return Err(SpecError::new("failures", message));
@@ -123,14 +123,6 @@ fn check_times(scenario: &Scenario) -> Result<(), SpecError> {
         }
     }
     Ok(())
-}
-
-fn has_circuits(family: &Family) -> bool {
-    match family {
-        Family::ReconfigurableDragonfly(_) => true,
-        Family::FatTree(tree) => tree.optical.is_some(),
-        _ => false,
-    }
 }
 
 fn at_its_key(error: &FailureError) -> SpecError {

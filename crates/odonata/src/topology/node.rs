@@ -6,7 +6,7 @@ use odonata_network::{LinkKind, Topology};
 use super::classes::{Classes, topology_error};
 use crate::error::SpecError;
 use crate::spec::link::Link;
-use crate::spec::{Failures, Family, Node, Scenario};
+use crate::spec::{Failures, Node, Scenario};
 
 /// Name of the class of links inside nodes.
 const INSIDE: &str = "inside";
@@ -64,12 +64,7 @@ fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "networks of nodes with an inside, [node], have no failures: remove one of the two";
         return Err(SpecError::new("failures", message));
     }
-    let changes = match &network.topology {
-        Family::ReconfigurableDragonfly(_) => true,
-        Family::FatTree(tree) => tree.optical.is_some(),
-        _ => false,
-    };
-    if changes {
+    if super::has_circuits(&network.topology) {
         let message = "nodes with an inside, [node], are not known of networks with optical switches: take \
                        another network, or remove [node]";
         return Err(SpecError::new("network", message));

@@ -44,8 +44,8 @@ impl<M: Machine> Simulation<'_, M> {
             out.lost.insert(node);
             out.at_most.take(&out.at_most.out_of_service(node));
         }
-        let working = out.out + changes.out.len() as u32 - changes.back.len() as u32;
-        out.step(now, working);
+        let failed = out.out + changes.out.len() as u32 - changes.back.len() as u32;
+        out.step(now, failed);
         self.nodes_out = Some(out);
         let mut lost = BTreeSet::new();
         for (task, node) in on {

@@ -109,14 +109,16 @@ impl<M: Model> Partition<'_, M> {
 
     /// An interface waits for room on a lane for a packet of a job, or goes on to wait.
     fn lacks_room(&mut self, port: usize, lane: u8, job: u16, now: u64) {
-        let link = self.link(port);
-        if link.stalled_since == NEVER {
+        let begins = self.ports.all[port].stalled_since == NEVER;
+        if begins {
             self.ports.all[port].stalled_since = now;
-            if M::Probe::ON {
-                self.probe.wait(self.link(port), lane, job, now);
+        }
+        if M::Probe::ON {
+            let link = self.link(port);
+            match begins {
+                true => self.probe.wait(link, lane, job, now),
+                false => self.probe.wait_instead(link, lane, job, now),
             }
-        } else if M::Probe::ON {
-            self.probe.wait_instead(link, lane, job, now);
         }
     }
 
