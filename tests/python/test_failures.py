@@ -101,6 +101,99 @@ def test_lanes_fail_and_are_repaired_over_time() -> None:
     assert accepted(found) == pytest.approx(2 * LINK * 0.8, rel=0.03)
 
 
+def test_a_link_has_less_bandwidth_in_one_direction() -> None:
+    """Half of four links one way and all of them back; the port is the first of these links."""
+    half = {"routers": [0, 1], "one_way": True, "bandwidth": "50 %"}
+    found = odonata.run(scenario(PAIR, {"links": [half]}, nodes=8, traffic=ACROSS))
+    assert accepted(found) == pytest.approx((2 + 4) * LINK, rel=0.03)
+    dark = {"links": [{"port": "0/4"}]}
+    found = odonata.run(scenario(PAIR, dark, nodes=8, traffic=ACROSS))
+    assert accepted(found) == pytest.approx(2 * 3 * LINK, rel=0.01)
+
+
+#: Two leaves with two hosts each and a spine; a cable from each leaf.
+SUBNET = """
+vendid=0x2c9
+switchguid=0x10(10)
+Switch 3 "S-0000000000000010" # "leaf-1" enhanced port 0 lid 1 lmc 0
+[1] "H-0000000000000001"[1](1) # "n1 HCA-1" lid 11 4xEDR
+[2] "H-0000000000000002"[1](2) # "n2 HCA-1" lid 12 4xEDR
+[3] "S-0000000000000030"[1] # "spine" lid 3 4xEDR
+
+switchguid=0x20(20)
+Switch 3 "S-0000000000000020" # "leaf-2" enhanced port 0 lid 2 lmc 0
+[1] "H-0000000000000003"[1](3) # "n3 HCA-1" lid 13 4xEDR
+[2] "H-0000000000000004"[1](4) # "n4 HCA-1" lid 14 4xEDR
+[3] "S-0000000000000030"[2] # "spine" lid 3 4xEDR
+
+switchguid=0x30(30)
+Switch 2 "S-0000000000000030" # "spine" enhanced port 0 lid 3 lmc 0
+[1] "S-0000000000000010"[3] # "leaf-1" lid 1 4xEDR
+[2] "S-0000000000000020"[3] # "leaf-2" lid 2 4xEDR
+
+caguid=0x1
+Ca 1 "H-0000000000000001" # "n1 HCA-1"
+[1](1) "S-0000000000000010"[1] # lid 11 lmc 0 "leaf-1" lid 1 4xEDR
+
+caguid=0x2
+Ca 1 "H-0000000000000002" # "n2 HCA-1"
+[1](2) "S-0000000000000010"[2] # lid 12 lmc 0 "leaf-1" lid 1 4xEDR
+
+caguid=0x3
+Ca 1 "H-0000000000000003" # "n3 HCA-1"
+[1](3) "S-0000000000000020"[1] # lid 13 lmc 0 "leaf-2" lid 2 4xEDR
+
+caguid=0x4
+Ca 1 "H-0000000000000004" # "n4 HCA-1"
+[1](4) "S-0000000000000020"[2] # lid 14 lmc 0 "leaf-2" lid 2 4xEDR
+"""
+
+
+def by_number(network: str, failures: str, directory: Path) -> dict[str, Any]:
+    """What of a network fails, as the engine has it."""
+    text = f"{network}\n[failures]\n{failures}\n[[job]]\nnodes = 1\n"
+    text += 'motif = { kind = "all-to-all", message = "8 B" }\n'
+    (directory / "scenario.toml").write_text(text)
+    found = Scenario.from_file(directory / "scenario.toml").normalised()
+    return dict(found["network"]["failures"])
+
+
+def test_parts_are_called_by_the_names_of_the_wiring_file(tmp_path: Path) -> None:
+    (tmp_path / "subnet").write_text(SUBNET)
+    network = '[network]\nfamily = "ibnetdiscover"\nfile = "subnet"'
+    called = (
+        'hosts = "n[2,4]"\nswitches = ["spine"]\n'
+        'links = [{ switches = ["leaf-1", "spine"], bandwidth = "50 %" }, { port = "leaf-2/3" }]'
+    )
+    found = by_number(network, called, tmp_path)
+    links = found["links"]
+    assert (found["nodes"], found["routers"]) == ([1, 3], [2])
+    assert links[0]["routers"] == [0, 2] and links[1]["port"] == "1/2"
+    for other, words in [
+        ('hosts = "n9"', "host n9; allowed: one of the 4 hosts, such as n1"),
+        ('switches = ["leaf-3"]', "switch leaf-3; allowed: one of the 3 switches, such as leaf-1"),
+        ('links = [{ port = "leaf-1" }]', "a router, a slash and its port"),
+        ('links = [{ port = "leaf-1/0" }]', "a router, a slash and its port"),
+    ]:
+        with pytest.raises(ScenarioError, match=words):
+            by_number(network, other, tmp_path)
+
+
+def test_hosts_are_those_of_the_machine(tmp_path: Path) -> None:
+    network = '[network]\nfamily = "dragonfly"\np = 2\na = 4\nh = 2\n'
+    hosts = '[machine]\nhosts = [{ names = "nid[01-08]", first_node = 4 }]'
+    outages = 'in_flight = "lost"\noutages = [{ hosts = "nid[02-03]", at = "5 us" }]'
+    found = by_number(f"{network}{hosts}", outages, tmp_path)
+    assert found["outages"][0]["nodes"] == [5, 6]
+    (tmp_path / "hosts").write_text("# host and node\nnid[01-08] 4\n")
+    found = by_number(f'{network}[machine]\nhosts_file = "hosts"', 'hosts = "nid08"', tmp_path)
+    assert found["nodes"] == [11]
+    with pytest.raises(ScenarioError, match=r"names of hosts; allowed: with machine\.hosts"):
+        by_number(network, 'hosts = "nid08"', tmp_path)
+    with pytest.raises(ScenarioError, match="names of switches; allowed: with family"):
+        by_number(network, 'switches = ["leaf"]', tmp_path)
+
+
 def test_a_ring_that_is_cut_is_a_line() -> None:
     """Equal routes and equal times, packet by packet; routers keep their numbers."""
     ring = {"family": "torus", "size": [6], "p": 1, "routing": "shortest-path"}
@@ -382,7 +475,7 @@ def test_what_does_not_work_is_drawn(
         ({"links": [{"router": 36}]}, "there is no router 36"),
         ({"links": [{"router": 3, "groups": [0, 1]}]}, "either `router` or `groups`"),
         ({"links": [{"router": 3}, {"router": 3}]}, "all links at router 3"),
-        ({"links": [{}]}, "`routers` or `groups`, two of them"),
+        ({"links": [{}]}, "`routers`, `switches` or `groups`, two of them"),
         ({"links": [{"routers": [0, 1], "bandwidth": "100 %"}]}, "0 % and 99.9999 %"),
         ({"links": [{"routers": [0, 1]}, {"routers": [1, 0]}]}, "have failed already"),
         ({"routers": "0-40"}, "there is no router 36"),
@@ -425,6 +518,15 @@ def test_what_does_not_work_is_drawn(
                 ]
             },
             "have failed already",
+        ),
+        ({"links": [{"port": "0/0"}]}, "no link to another router at port 0 of router 0"),
+        ({"links": [{"port": "0/99"}]}, "router 0 has no port 99"),
+        ({"links": [{"port": "0/4", "routers": [0, 1]}]}, "either `port` or `routers`"),
+        ({"links": [{"port": "0/4", "count": 1}]}, "a port has one link"),
+        ({"links": [{"routers": [0, 1], "one_way": True}]}, "both ends take their side down"),
+        (
+            {"links": [{"groups": [0, 1], "one_way": True, "bandwidth": "50 %"}]},
+            "which say the direction",
         ),
         (
             {"draw": [{"part": "routers", "count": 1, "at": "8 us"}]},
@@ -575,7 +677,7 @@ def test_what_is_drawn_at_a_moment_is_what_is_drawn_for_the_whole_run() -> None:
         ({"links": [{"routers": [0, 1], "error_rate": "1 %"}]}, "in_flight", "nothing goes out"),
         ({"outages": [{"routers": "9", "at": "1 us"}]}, "outages", "there is no router 9"),
         ({"outages": [{"nodes": "0"}]}, "at", "the time of the failure"),
-        ({"outages": [{"at": "1 us"}]}, "outages", "`routers` or `nodes`"),
+        ({"outages": [{"at": "1 us"}]}, "outages", "`routers`, `switches`, `nodes` or `hosts`"),
         (
             {"outages": [{"nodes": [0], "at": "1 us"}, {"nodes": [0], "at": "2 us"}]},
             "outages",

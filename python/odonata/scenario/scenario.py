@@ -370,7 +370,7 @@ class Scenario(Table):
             )
             raise self.error([Problem("network", message, "nothing", "a table")])
         directory = self._directory.resolve()
-        data = {k: v for k, v in self._given.items() if k not in ("machine", "schedule")}
+        data = {k: v for k, v in self._given.items() if k != "schedule"}
         data["job"] = [with_plug_ins(job) for job in data.get("job", [])]
         try:
             form: dict[str, Any] = json.loads(_engine.engine_form(json.dumps(data), str(directory)))

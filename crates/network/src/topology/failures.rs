@@ -23,6 +23,8 @@ pub enum Ends {
     Groups(GroupId, GroupId),
     /// This router and any other.
     Router(RouterId),
+    /// This port of a router, from 0.
+    Port(RouterId, u32),
 }
 
 /// The part of a run in which something does not work.
@@ -101,6 +103,9 @@ pub struct FailedLinks {
     pub ends: Ends,
     /// How many of those there; the first ones by port. `None`: all.
     pub count: Option<u32>,
+    /// Whether only the first of two routers, or the port, sends over worse links. Those that are
+    /// dark are so in both directions.
+    pub one_way: bool,
     /// What is wrong with them, and when.
     pub impairment: Impairment,
 }
@@ -349,7 +354,7 @@ impl Failures {
             let now = |during: &Vec<During>| during.iter().any(|during| during.contains(time));
             for (&link, during) in &damage.timed {
                 if now(during) {
-                    damage.left[link] = 0.0;
+                    damage.left[link] = [0.0; 2];
                 }
             }
             for (&of, during) in &damage.outages {
@@ -485,14 +490,15 @@ struct Damage {
     router_of_port: Vec<RouterId>,
     /// Both ends of each link between routers.
     links: Vec<(PortId, PortId)>,
-    /// Share of each link's bandwidth that is left, of what fails for the whole run.
-    left: Vec<f64>,
+    /// Share of each link's bandwidth that is left to each of its ends, of what fails for the whole
+    /// run: none to either, or some to both.
+    left: Vec<[f64; 2]>,
     /// When links are out of service that fail for a part of the run.
     timed: BTreeMap<usize, Vec<During>>,
     /// The same of routers and nodes.
     outages: BTreeMap<OutOfService, Vec<During>>,
-    /// What else links lack or lose, by time.
-    impaired: BTreeMap<usize, Vec<Impairment>>,
+    /// What else links lack or lose, by time, and the ends that send so.
+    impaired: BTreeMap<usize, Vec<(Impairment, [bool; 2])>>,
     lost_routers: Vec<bool>,
     lost_nodes: Vec<bool>,
 }
@@ -509,7 +515,7 @@ impl Damage {
         let links: Vec<_> = topology.links().collect();
         Self {
             router_of_port: topology.router_of_every_port(),
-            left: vec![1.0; links.len()],
+            left: vec![[1.0; 2]; links.len()],
             timed: BTreeMap::new(),
             outages: BTreeMap::new(),
             impaired: BTreeMap::new(),
@@ -583,32 +589,43 @@ impl Damage {
         }
     }
 
-    /// Whether nothing has been said of a link for any of this time.
-    fn works(&self, link: usize, during: During) -> bool {
+    /// Whether nothing has been said of a link, as these ends send over it, for any of this time.
+    fn works(&self, link: usize, during: During, ends: [bool; 2]) -> bool {
         let dark = self.timed.get(&link).into_iter().flatten();
         let impaired = self.impaired.get(&link).into_iter().flatten();
-        let mut said = dark.chain(impaired.map(|impairment| &impairment.during));
-        self.left[link] >= 1.0 && !said.any(|other| other.overlaps(during))
+        let impaired = impaired.filter(|(_, of)| (0..2).any(|end| ends[end] && of[end]));
+        let mut said = dark.chain(impaired.map(|(impairment, _)| &impairment.during));
+        (0..2).all(|end| self.left[link][end] >= 1.0 || !ends[end])
+            && !said.any(|other| other.overlaps(during))
     }
 
-    fn fail(&mut self, link: usize, impairment: Impairment) {
+    /// Makes a link worse for packets that these ends send.
+    fn fail(&mut self, link: usize, impairment: Impairment, ends: [bool; 2]) {
         let Impairment {
             during,
             left,
             error_rate,
         } = impairment;
         if during == During::WHOLE_RUN && error_rate == 0.0 {
-            self.left[link] = left;
+            for (at_end, _) in self.left[link].iter_mut().zip(ends).filter(|(_, is)| *is) {
+                *at_end = left;
+            }
         } else if left > 0.0 {
-            self.impaired.entry(link).or_default().push(impairment);
+            let impairments = self.impaired.entry(link).or_default();
+            impairments.push((impairment, ends));
         } else {
             self.timed.entry(link).or_default().push(during);
         }
     }
 
-    fn routers_of(&self, link: usize) -> [RouterId; 2] {
+    fn ports_of(&self, link: usize) -> [PortId; 2] {
         let (one, other) = self.links[link];
-        [one, other].map(|port| self.router_of_port[port.index()])
+        [one, other]
+    }
+
+    fn routers_of(&self, link: usize) -> [RouterId; 2] {
+        self.ports_of(link)
+            .map(|port| self.router_of_port[port.index()])
     }
 
     fn links(
@@ -620,7 +637,9 @@ impl Damage {
         let (words, last, named) = match failed.ends {
             Ends::Routers(a, b) => ("routers", topology.routers() as u32 - 1, [a.0, b.0]),
             Ends::Groups(a, b) => ("groups", topology.groups - 1, [a.0, b.0]),
-            Ends::Router(one) => ("routers", topology.routers() as u32 - 1, [one.0; 2]),
+            Ends::Router(one) | Ends::Port(one, _) => {
+                ("routers", topology.routers() as u32 - 1, [one.0; 2])
+            }
         };
         if let Some(unknown) = named.iter().find(|&&number| number > last) {
             return wrong(
@@ -631,9 +650,23 @@ impl Damage {
                 ),
             );
         }
+        let port = match failed.ends {
+            Ends::Port(router, port) => {
+                let ports = topology.ports_of(router);
+                let Some(found) = ports.clone().nth(port as usize) else {
+                    let last = ports.len().saturating_sub(1);
+                    let message =
+                        format!("router {router} has no port {port}: its ports are 0 to {last}");
+                    return wrong(entry, message);
+                };
+                Some(PortId::from_index(found))
+            }
+            _ => None,
+        };
         let joins = |link: usize| {
             let ends = match failed.ends {
                 Ends::Routers(..) => self.routers_of(link).map(|router| router.0),
+                Ends::Port(..) => return self.ports_of(link).map(Some).contains(&port),
                 Ends::Router(one) => return self.routers_of(link).contains(&one),
                 Ends::Groups(..) => {
                     (self.routers_of(link)).map(|router| topology.group_of_router[router.index()].0)
@@ -642,12 +675,20 @@ impl Damage {
             ends == named || ends == [named[1], named[0]]
         };
         let all: Vec<usize> = (0..self.links.len()).filter(|&link| joins(link)).collect();
-        let whole: Vec<usize> = (all.iter().copied())
-            .filter(|&link| self.works(link, failed.impairment.during))
-            .collect();
+        let ends = |link: usize| match failed.ends {
+            _ if !failed.one_way => [true; 2],
+            Ends::Port(..) => self.ports_of(link).map(|end| Some(end) == port),
+            _ => self.routers_of(link).map(|router| router.0 == named[0]),
+        };
+        let during = failed.impairment.during;
+        let works = |link: &usize| self.works(*link, during, ends(*link));
+        let whole: Vec<usize> = all.iter().copied().filter(works).collect();
         let [a, b] = named;
         let between = match failed.ends {
             Ends::Router(one) => format!("at router {one}"),
+            Ends::Port(router, port) => {
+                format!("to another router at port {port} of router {router}")
+            }
             _ => format!("between {words} {a} and {b}"),
         };
         let count = match failed.count {
@@ -674,8 +715,12 @@ impl Damage {
             }
             _ => {}
         }
-        for &link in &whole[..count] {
-            self.fail(link, failed.impairment);
+        let whole: Vec<_> = whole[..count]
+            .iter()
+            .map(|&link| (link, ends(link)))
+            .collect();
+        for (link, ends) in whole {
+            self.fail(link, failed.impairment, ends);
         }
         Ok(())
     }
@@ -722,7 +767,7 @@ impl Damage {
                 (0..self.links.len()).filter(of_class).count(),
                 (0..self.links.len())
                     .filter(of_class)
-                    .filter(|&link| self.works(link, during))
+                    .filter(|&link| self.works(link, during, [true; 2]))
                     .filter(routers_work)
                     .collect(),
             ),
@@ -754,6 +799,7 @@ impl Damage {
                     during,
                     ..drawn.impairment
                 },
+                [true; 2],
             ),
             Part::Routers => self.lose(router(one), during),
             Part::Nodes => self.lose(node(one), during),
@@ -797,7 +843,7 @@ impl Damage {
         for link in 0..self.links.len() {
             let [one, other] = self.routers_of(link);
             let works = !self.lost_routers[one.index()] && !self.lost_routers[other.index()];
-            if self.left[link] > 0.0 && works {
+            if self.left[link] != [0.0; 2] && works {
                 neighbours[one.index()].push(other.index());
                 neighbours[other.index()].push(one.index());
             }
@@ -851,21 +897,27 @@ impl Damage {
         for (link, &(one, other)) in self.links.iter().enumerate() {
             let ends = self.routers_of(link);
             let left = self.left[link];
-            if left <= 0.0 || ends.iter().any(|router| self.lost_routers[router.index()]) {
+            let impaired = self.impaired.get(&link);
+            if left == [0.0; 2] || ends.iter().any(|router| self.lost_routers[router.index()]) {
                 topology.peer[one.index()] = Peer::Unconnected;
                 topology.peer[other.index()] = Peer::Unconnected;
                 losses.links += 1;
-            } else if left < 1.0 || self.impaired.contains_key(&link) {
-                let class = topology.class_of_port[one.index()];
-                let mut impairments = self.impaired.get(&link).cloned().unwrap_or_default();
-                impairments.sort_by_key(|impairment| impairment.during.from);
-                let worse = worse_class(topology, class, left, impairments)?;
-                let slow = match worse_classes.get(&worse.name) {
-                    Some(&slow) => slow,
-                    None => add_class(topology, &mut worse_classes, worse)?,
-                };
-                topology.class_of_port[one.index()] = slow;
-                topology.class_of_port[other.index()] = slow;
+            } else if left != [1.0; 2] || impaired.is_some() {
+                for (end, port) in [one, other].into_iter().enumerate() {
+                    let all = impaired.into_iter().flatten();
+                    let own = all.filter(|(_, ends)| ends[end]);
+                    let mut impairments: Vec<_> = own.map(|(impairment, _)| *impairment).collect();
+                    if left[end] >= 1.0 && impairments.is_empty() {
+                        continue;
+                    }
+                    impairments.sort_by_key(|impairment| impairment.during.from);
+                    let class = topology.class_of_port[port.index()];
+                    let worse = worse_class(topology, class, left[end], impairments)?;
+                    topology.class_of_port[port.index()] = match worse_classes.get(&worse.name) {
+                        Some(&known) => known,
+                        None => add_class(topology, &mut worse_classes, worse)?,
+                    };
+                }
                 losses.slower_links += 1;
             }
         }

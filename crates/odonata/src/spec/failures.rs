@@ -32,12 +32,24 @@ table! {
         /// A router, such as `35`: the links between it and others, as where a spine is taken down.
         #[serde(skip_serializing_if = "Option::is_none")]
         router: Option<u32> = None => Notes::INDEX,
+        /// A port of a router, such as `"3/12"`, or of a switch of the wiring file, such as `"leaf-2/13"`
+        /// with the file's number: the link there.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        port: Option<String> = None,
+        /// Two switches by the names of the wiring file: the links between them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switches: Option<Vec<String>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::NONE },
         /// Two groups: the links between them.
         groups: Option<Vec<u32>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::INDEX },
         /// How many of these links, the first ones by port. Default: all.
         count: Option<u32> = None => Notes::COUNT,
-        /// Share of a link's bandwidth that is left in both directions, as where some of its lanes
-        /// are dark; `0 %`: the link is out of service.
+        /// Only the direction from the first of the two `routers` or `switches` to the second, or from
+        /// the `port`; with `bandwidth` or `error_rate`. Dark links are so in both: each end takes a
+        /// link down of which the other hears nothing.
+        #[serde(skip_serializing_if = "is_default")]
+        one_way: bool = false,
+        /// Share of a link's bandwidth that is left, as where some of its lanes are dark; `0 %`: the
+        /// link is out of service.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
         /// Share of the packets that arrive damaged, which the link sends again until they are whole; the
         /// links then have all their bandwidth unless `bandwidth` says less.
@@ -51,8 +63,28 @@ table! {
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent)] =>
-        "`routers` or `groups`, two of them, that the links join, or one `router`";
+    refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent), ("switches", Test::Absent), ("port", Test::Absent)] =>
+        "`routers`, `switches` or `groups`, two of them, that the links join, one `router`, or a `port`";
+    refuse "port" as "routers and port" when [("port", Test::Given), ("routers", Test::Given)] =>
+        "either `port` or `routers`";
+    refuse "port" as "router and port" when [("port", Test::Given), ("router", Test::Given)] =>
+        "either `port` or `router`";
+    refuse "port" as "groups and port" when [("port", Test::Given), ("groups", Test::Given)] =>
+        "either `port` or `groups`";
+    refuse "port" as "switches and port" when [("port", Test::Given), ("switches", Test::Given)] =>
+        "either `port` or `switches`";
+    refuse "switches" as "routers and switches" when [("switches", Test::Given), ("routers", Test::Given)] =>
+        "either `switches` or `routers`";
+    refuse "switches" as "router and switches" when [("switches", Test::Given), ("router", Test::Given)] =>
+        "either `switches` or `router`";
+    refuse "switches" as "groups and switches" when [("switches", Test::Given), ("groups", Test::Given)] =>
+        "either `switches` or `groups`";
+    refuse "count" as "port" when [("count", Test::Given), ("port", Test::Given)] =>
+        "left out: a port has one link";
+    refuse "one_way" as "groups" when [("one_way", Test::Positive), ("groups", Test::Given)] =>
+        "with two `routers` or `switches`, or a `port`, which say the direction";
+    refuse "one_way" as "router" when [("one_way", Test::Positive), ("router", Test::Given)] =>
+        "with two `routers` or `switches`, or a `port`, which say the direction";
     refuse "" as "both" when [("routers", Test::Given), ("groups", Test::Given)] =>
         "either `routers` or `groups`";
     refuse "router" as "routers" when [("router", Test::Given), ("routers", Test::Given)] =>
@@ -123,13 +155,19 @@ table! {
         routers: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
         /// Nodes, likewise.
         nodes: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Routers by the names of the wiring file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switches: Option<Vec<String>> = None,
+        /// Nodes by the names of hosts, as a list in Slurm's notation: `"nid[001000-001003]"`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hosts: Option<String> = None,
         /// When they fail.
         at_ps: Option<u64> = None => Notes::POSITIVE,
         /// When they work again. Default: never.
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "" as "neither" when [("routers", Test::Absent), ("nodes", Test::Absent)] =>
-        "`routers` or `nodes`";
+    refuse "" as "neither" when [("routers", Test::Absent), ("nodes", Test::Absent), ("hosts", Test::Absent), ("switches", Test::Absent)] =>
+        "`routers`, `switches`, `nodes` or `hosts`";
     refuse "at" when [("at", Test::Absent)] =>
         "the time of the failure: what never works is listed in `failures.routers` and `failures.nodes`";
 }
@@ -144,6 +182,13 @@ table! {
         routers: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
         /// Nodes, likewise.
         nodes: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Routers by the names that switches have in the wiring file, `family = "ibnetdiscover"`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        switches: Option<Vec<String>> = None,
+        /// Nodes by the names of hosts, those of `[machine]` or of the wiring file, as a list in Slurm's
+        /// notation: `"nid[001000-001003]"`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hosts: Option<String> = None,
         /// Routers and nodes that are out of service for a part of the run.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         outages: Vec<Outage> = Vec::new(),
@@ -185,6 +230,12 @@ const RESEND_AFTER: Picoseconds = Picoseconds(100_000_000);
 /// How often a lost packet is sent again unless the scenario says so: the most that a queue pair of
 /// InfiniBand does, whose retry count has three bits.
 const RETRIES: u8 = 7;
+
+/// `3/12`: a router and its port.
+fn router_and_port(text: &str) -> Option<(RouterId, u32)> {
+    let (router, port) = text.split_once('/')?;
+    Some((RouterId(router.parse().ok()?), port.parse().ok()?))
+}
 
 /// The part of a run between two times, which are its start and its end unless they are given.
 fn during(at_ps: Option<u64>, until_ps: Option<u64>) -> network::During {
@@ -270,13 +321,15 @@ impl Failures {
             let ends = match (failed.router, failed.routers.as_deref().and_then(pair)) {
                 (Some(one), _) => network::Ends::Router(RouterId(one)),
                 (None, Some((a, b))) => network::Ends::Routers(RouterId(a), RouterId(b)),
-                (None, None) => {
-                    groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?
-                }
+                (None, None) => match failed.port.as_deref().and_then(router_and_port) {
+                    Some((router, port)) => network::Ends::Port(router, port),
+                    None => groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?,
+                },
             };
             Some(network::FailedLinks {
                 ends,
                 count: failed.count,
+                one_way: failed.one_way,
                 impairment: failed.impairment(),
             })
         });

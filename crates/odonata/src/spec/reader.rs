@@ -3,6 +3,7 @@
 
 mod advice;
 mod jobs;
+mod named_parts;
 mod network;
 mod partial;
 mod user;
@@ -26,6 +27,7 @@ use super::table::TableDeclaration;
 use super::{JobEnd, Scenario, check_jobs, default_seed, toml_value};
 use crate::error::{Mistakes, SpecError};
 use crate::registry::{List, registry};
+use named_parts::NamedParts;
 pub(super) use values::put;
 use words::describe;
 
@@ -402,6 +404,9 @@ impl<'a> Reader<'a> {
             );
         }
         let mut failures = self.declared_table("failures", "Failures", Some(table), &[]);
+        if let Err(error) = NamedParts::numbered(given, self.directory, &mut failures) {
+            self.add(error);
+        }
         if failures.get("seed").is_none_or(Value::is_null) {
             failures.insert("seed".into(), seed.clone());
         }

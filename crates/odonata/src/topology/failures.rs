@@ -7,7 +7,7 @@ use odonata_run::Losses;
 use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
-use crate::spec::{Failures, InFlight, Scenario};
+use crate::spec::{Failures, InFlight, LinkFailure, Scenario};
 
 /// `whole` without what fails in a scenario for the whole run.
 ///
@@ -29,6 +29,14 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         return Err(SpecError::new("failures", message));
     }
     check_times(scenario)?;
+    let mut links = network.failures.links.iter().enumerate();
+    let is_dark = |failed: &LinkFailure| failed.bandwidth == 0.0 && failed.error_rate.is_none();
+    if let Some((index, _)) = links.find(|(_, failed)| failed.one_way && is_dark(failed)) {
+        let key = format!("{}.one_way", key_of(Entry::Links(index)));
+        let message = "only with `bandwidth` or `error_rate`: of a link that is dark in one direction \
+                       both ends take their side down";
+        return Err(SpecError::new(key, message));
+    }
     let drawn = network.failures.draw.iter().enumerate();
     for (index, drawn) in drawn.filter(|(_, drawn)| drawn.part != Part::Links) {
         let key = match (drawn.at_ps, drawn.mtbf_ps) {

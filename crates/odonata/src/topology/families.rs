@@ -7,7 +7,7 @@ mod dragonfly_plus;
 pub(crate) mod fat_tree;
 mod files;
 mod graphs;
-mod infiniband;
+pub(crate) mod infiniband;
 mod lattice;
 pub(crate) mod reconfigurable;
 

@@ -13,6 +13,7 @@ fn cut(whole: &Topology) -> Vec<(Picoseconds, Topology)> {
         links: vec![FailedLinks {
             ends: Ends::Groups(GroupId(2), GroupId(3)),
             count: None,
+            one_way: false,
             impairment: Impairment::dark(During {
                 from: Picoseconds(10),
                 until: Picoseconds(20),

@@ -21,6 +21,7 @@ fn links(ends: Ends, count: Option<u32>, left: f64) -> Failures {
         links: vec![FailedLinks {
             ends,
             count,
+            one_way: false,
             impairment,
         }],
         ..Failures::default()
@@ -122,6 +123,7 @@ fn the_largest_part_is_left_of_a_network_that_falls_apart() {
     let cut = |a: u32, b: u32| FailedLinks {
         ends: Ends::Routers(RouterId(a), RouterId(b)),
         count: None,
+        one_way: false,
         impairment: Impairment::dark(During::WHOLE_RUN),
     };
     let failures = Failures {
@@ -252,6 +254,52 @@ fn span(from: u64, until: u64) -> During {
     }
 }
 
+/// A link has a class for each direction: that of who sends.
+#[test]
+fn a_link_may_be_worse_in_one_direction() {
+    let shape = FatTreeShape {
+        down: vec![2, 2],
+        up: vec![1],
+        parallel: vec![1],
+        nodes: 4,
+    };
+    let whole = fat_tree(&shape);
+    let (one, other) = whole.links().next().unwrap();
+    let [leaf, spine] = [one, other].map(|port| whole.router_of_every_port()[port.index()]);
+    let worse = |ends, left| FailedLinks {
+        ends,
+        count: None,
+        one_way: true,
+        impairment: Impairment {
+            left,
+            ..Impairment::dark(During::WHOLE_RUN)
+        },
+    };
+    let of = |links| {
+        let failures = Failures {
+            links,
+            ..Failures::default()
+        };
+        let (left, _) = failures.of(whole.clone())?;
+        let rate = |port: PortId| {
+            let class = &left.link_classes[left.class_of_port[port.index()].index()];
+            class.bandwidth.bytes_per_second()
+        };
+        Ok::<_, FailureError>([rate(one), rate(other)])
+    };
+    let [full, _] = of(vec![worse(Ends::Routers(spine, leaf), 0.5)]).unwrap();
+    let up = worse(Ends::Routers(leaf, spine), 0.25);
+    assert_eq!(of(vec![up]).unwrap(), [full / 4, full]);
+    let port = other.index() - whole.ports_of(spine).start;
+    let down = worse(Ends::Port(spine, port as u32), 0.5);
+    assert_eq!(of(vec![down]).unwrap(), [full, full / 2]);
+    // Each direction for itself, and once.
+    assert_eq!(of(vec![up, down]).unwrap(), [full / 4, full / 2]);
+    assert!(of(vec![up, up]).is_err() && of(vec![down, down]).is_err());
+    let to_a_node = worse(Ends::Port(leaf, 0), 0.5);
+    assert!(of(vec![to_a_node]).is_err() && of(vec![worse(Ends::Port(leaf, 99), 0.5)]).is_err());
+}
+
 #[test]
 fn links_fail_and_come_back_at_their_moments() {
     // Leaf 0 has four links to the spine, 2.
@@ -265,6 +313,7 @@ fn links_fail_and_come_back_at_their_moments() {
     let at = |count, during| FailedLinks {
         ends: Ends::Routers(RouterId(0), RouterId(2)),
         count: Some(count),
+        one_way: false,
         impairment: Impairment::dark(during),
     };
     let failures = |links| Failures {
