@@ -39,7 +39,7 @@ def scenarios(count: int, directory: Path, seed: int = 8) -> Iterator[dict[str, 
     draw = random.Random(seed)
     for number in range(count):
         family = FAMILIES[number % len(FAMILIES)]
-        network, nodes = _network(family, number, directory, draw)
+        network, nodes = network_of(family, number, directory, draw)
         jobs = _jobs(nodes, family not in ("crossbar", "torus"), draw)
         yield {
             "title": f"random scenario {number}",
@@ -51,10 +51,10 @@ def scenarios(count: int, directory: Path, seed: int = 8) -> Iterator[dict[str, 
         }
 
 
-def _network(
+def network_of(
     family: str, number: int, directory: Path, draw: random.Random
 ) -> tuple[dict[str, Any], int]:
-    """The network and how many nodes it has."""
+    """A small network of a family and how many nodes it has."""
     dragonfly, nodes = _dragonfly(family == "cray-xc", draw)
     routings = {"dragonfly": ALL_TO_ALL_ROUTINGS, "dragonfly+": LEAF_SPINE_ROUTINGS}.get(
         family, GROUPED_ROUTINGS
