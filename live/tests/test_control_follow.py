@@ -14,6 +14,7 @@ from odonata_live.control import Controller, Plant
 from odonata_live.control.drivers.recorder import driver
 from odonata_live.control.following import Follower, Rule
 from odonata_live.control.network import Hop
+from odonata_live.control.routers import Routers
 
 SCENARIO = """
 title = "six nodes"
@@ -71,6 +72,17 @@ class Router:
         return int(action.port)
 
 
+class Connected(Routers):
+    """Connections to the routers above."""
+
+    def __init__(self, plant: Plant, routers: list[Router]) -> None:
+        super().__init__(plant)
+        self.routers = routers
+
+    def session(self, number: int) -> Any:
+        return self.routers[number]
+
+
 class Machine(Follower):
     """A follower whose routers are those above. Every packet finds its way after every message."""
 
@@ -88,14 +100,12 @@ class Machine(Follower):
         self.watched = False
         self.routers = [Router(self.watch) for _ in range(6)]
         super().__init__(Plant.from_file(file), 1, NODES, rule, say=self.complaints.append)
+        self._routers = Connected(self.plant, self.routers)
         with Controller(self.plant) as control:
             control.set_circuits(1, self.plant.for_nodes(1, NODES))
         self.begin()
         self.watched = True
         assert self.round().why == "first look"
-
-    def _session(self, number: int) -> Any:
-        return self.routers[number]
 
     def send(self, one: int, other: int, count: int) -> None:
         pair = f"10.0.0.{one + 1}", f"10.0.0.{other + 1}"

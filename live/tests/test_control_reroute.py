@@ -14,6 +14,7 @@ from odonata.errors import ControlError, DeviceError, ScenarioError
 from odonata_live.control import Controller, Plant
 from odonata_live.control.network import Hop
 from odonata_live.control.rerouting import Look, Rerouter, told
+from odonata_live.control.routers import Routers
 
 #: Two leaves of two nodes, and two spines.
 TREE = '[network]\nfamily = "fat-tree"\ndown = [2, 2]\nup = [2]\n'
@@ -60,6 +61,17 @@ class Router:
         return list(self.held.values())
 
 
+class Connected(Routers):
+    """Connections to the routers above."""
+
+    def __init__(self, plant: Plant, routers: list[Router]) -> None:
+        super().__init__(plant)
+        self.routers = routers
+
+    def session(self, number: int) -> Any:
+        return self.routers[number]
+
+
 class Machine(Rerouter):
     """A plant whose routers are those above."""
 
@@ -80,9 +92,7 @@ class Machine(Rerouter):
         self.complaints: list[str] = []
         super().__init__(Plant.from_file(self.file), say=self.complaints.append)
         self.routers = [Router(radix) for radix in self.network.radix]
-
-    def _session(self, number: int) -> Any:
-        return self.routers[number]
+        self._routers = Connected(self.plant, self.routers)
 
     def pull(self, *ends: Hop, up: bool = False) -> None:
         """Takes down one end of links, or brings it up."""

@@ -25,6 +25,7 @@ mod layered;
 mod legs;
 mod minimal;
 mod minimal_adaptive;
+mod nested;
 mod next_hops;
 mod nonminimal;
 mod par;

@@ -15,6 +15,7 @@ from odonata.cli.shared import (
     debug_option,
     escape,
     hosts_option,
+    json_lines_option,
     json_option,
     new_table,
     print_json,
@@ -333,7 +334,7 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
     help="Change also where some nodes have no other way meanwhile: their packets are lost.",
 )
 @_wait
-@json_option
+@json_lines_option
 @debug_option
 def follow(
     plant: Path,
@@ -383,7 +384,7 @@ def follow(
                 led = False
             else:
                 if as_json:
-                    print_json({"look": number, **asdict(found)})
+                    print_json({"look": number, **asdict(found)}, indent=None)
                 else:
                     say(_told(number, found))
                 # Whoever reads a pipe waits for this look, not for the last.
@@ -413,7 +414,7 @@ def follow(
     help="End after so many looks at the ports.  [default: go on until SIGTERM]",
 )
 @_wait
-@json_option
+@json_lines_option
 @debug_option
 def reroute(
     plant: Path, hosts: str | None, every: int, rounds: int | None, wait: float, as_json: bool
@@ -454,7 +455,7 @@ def reroute(
                 complaint = ""
                 if found.seconds:
                     if as_json:
-                        print_json({"look": number, **asdict(found)})
+                        print_json({"look": number, **asdict(found)}, indent=None)
                     else:
                         say(f"look {number}: {told(found)}")
                     sys.stdout.flush()

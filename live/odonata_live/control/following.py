@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from odonata.errors import ControlError, ScenarioError
 from odonata_live.control.circuits import Connections, Settings
 from odonata_live.control.controller import Controller, Decision
-from odonata_live.control.drivers.openflow import OpenFlow, Session, driver
 from odonata_live.control.flows import bytes_by_pair, set_ways
 from odonata_live.control.journal import Port
 from odonata_live.control.network import Network
-from odonata_live.control.plant import Plant, Switch
+from odonata_live.control.plant import Plant
+from odonata_live.control.routers import Routers
 
 Pair = tuple[str, str]
 
@@ -99,27 +99,16 @@ class Follower:
         self.rule, self.wait_s, self.say = rule, wait_s, say
         self._pairs = [(one, other) for one in nodes for other in nodes if one != other]
         self._node_of = {plant.addresses[name]: name for name in nodes}
-        self._drivers: dict[str, OpenFlow] = {}
+        self._routers = Routers(plant)
         #: Bytes of each pair as of the last look; `None`: nobody has looked.
         self._counted: dict[Pair, int] | None = None
         self._change_s = 0.0
 
     def close(self) -> None:
         """Ends the connections to routers; their entries stay."""
-        for one in self._drivers.values():
-            one.close()
-        self._drivers.clear()
+        self._routers.close()
 
     # --- Routers --------------------------------------------------------------------
-
-    def _session(self, number: int) -> Session:
-        router = self.plant.routers[number]
-        if router.driver not in self._drivers:
-            keys = self.plant.drivers[router.driver]
-            own = {key: value for key, value in keys.items() if key != "kind"}
-            self._drivers[router.driver] = driver(own, -1)
-        as_switch = Switch(router.name, router.driver, 0, True, router.device)
-        return self._drivers[router.driver].session(as_switch)
 
     def _route(self, settings: Sequence[Connections], going: Sequence[Connections] = ()) -> int:
         """Gives all routers the entries for circuits; how many were new.
@@ -131,7 +120,7 @@ class Follower:
         ways = self.network.ways(settings, self._pairs, going)
         routers = self.plant.routers
         return set_ways(
-            {number: self._session(number) for number in range(len(routers))},
+            {number: self._routers.session(number) for number in range(len(routers))},
             ways,
             self._pairs,
             self.plant.addresses,
@@ -144,7 +133,9 @@ class Follower:
         """Bytes of each pair so far, as the router of its sender counts them."""
         found: dict[Pair, int] = {}
         for number in sorted({self.network.router_of(name) for name in self.nodes}):
-            for (source, target), count in bytes_by_pair(self._session(number), self.job).items():
+            for (source, target), count in bytes_by_pair(
+                self._routers.session(number), self.job
+            ).items():
                 pair = self._node_of.get(source), self._node_of.get(target)
                 if pair[0] is None or pair[1] is None or self.network.router_of(pair[0]) != number:
                     continue

@@ -18,10 +18,11 @@ from types import TracebackType
 from odonata.errors import ControlError, DeviceError
 from odonata.output import lock
 from odonata_live.cluster.store import StoreFile
-from odonata_live.control.drivers.openflow import OpenFlow, Session, driver
+from odonata_live.control.drivers.openflow import Session
 from odonata_live.control.flows import set_ways
 from odonata_live.control.network import Hop, Network
-from odonata_live.control.plant import Plant, Switch
+from odonata_live.control.plant import Plant
+from odonata_live.control.routers import Routers
 
 Pair = tuple[str, str]
 #: Pairs and ports that are named to people.
@@ -136,7 +137,7 @@ class Rerouter:
             {plant.routers[router].port(port): port for port in range(network.radix[router])}
             for router in range(network.routers)
         ]
-        self._drivers: dict[str, OpenFlow] = {}
+        self._routers = Routers(plant)
         self._strange: set[tuple[str, int]] = set()
         #: The look that routers have been given the entries of.
         self._last: Look | None = None
@@ -158,7 +159,7 @@ class Rerouter:
             ends.enter_context(lock(path, self.wait_s, busy, ControlError))
             self.journal = RouteJournal(self.plant.store, create=True)
             ends.callback(self.journal.close)
-            ends.callback(self._close)
+            ends.callback(self._routers.close)
             self._ends = ends.pop_all()
         return self
 
@@ -170,32 +171,12 @@ class Rerouter:
     ) -> None:
         self._ends.close()
 
-    def _close(self) -> None:
-        for one in self._drivers.values():
-            one.close()
-        self._drivers.clear()
-
     # --- Routers --------------------------------------------------------------------
-
-    def _session(self, number: int) -> Session:
-        router = self.plant.routers[number]
-        if router.driver not in self._drivers:
-            keys = self.plant.drivers[router.driver]
-            own = {key: value for key, value in keys.items() if key != "kind"}
-            self._drivers[router.driver] = driver(own, -1)
-        as_switch = Switch(router.name, router.driver, 0, True, router.device)
-        return self._drivers[router.driver].session(as_switch)
-
-    def _lose(self, number: int) -> None:
-        router = self.plant.routers[number]
-        if router.driver in self._drivers:
-            as_switch = Switch(router.name, router.driver, 0, True, router.device)
-            self._drivers[router.driver].lose(as_switch)
 
     def _ports(self, number: int) -> set[int]:
         """Ports of a router that are down or not there; tells of those that it alone has."""
         name, known = self.plant.routers[number].name, self._number[number]
-        works = self._session(number).ports()
+        works = self._routers.session(number).ports()
         for port in sorted(works.keys() - known.keys()):
             if (name, port) not in self._strange:
                 self._strange.add((name, port))
@@ -217,9 +198,9 @@ class Rerouter:
         for router in range(self.network.routers):
             try:
                 dark |= {(router, port) for port in self._ports(router)}
-                sessions[router] = self._session(router)
+                sessions[router] = self._routers.session(router)
             except DeviceError as error:
-                self._lose(router)
+                self._routers.lose(router)
                 silent[router] = error
         links = self.network.links
         dark |= {links[end] for end in dark if end in links}
@@ -257,7 +238,7 @@ class Rerouter:
             )
         except DeviceError as error:
             for router in sessions:
-                self._lose(router)
+                self._routers.lose(router)
             self.journal.end(change, 0, 0, str(error))
             raise
         self.journal.end(change, made, removed)
@@ -267,15 +248,13 @@ class Rerouter:
     def wait(self, longest_s: float) -> None:
         """Returns when a router says something unasked, as of a port, or after a time."""
         streams = [
-            self._session(router) for router in range(self.network.routers) if self._answers(router)
+            self._routers.session(router)
+            for router in range(self.network.routers)
+            if self._routers.is_open(router)
         ]
         if any(session.has_news for session in streams):
             return
         select.select(streams, [], [], longest_s)
-
-    def _answers(self, router: int) -> bool:
-        one = self.plant.routers[router]
-        return one.driver in self._drivers and self._drivers[one.driver].is_open(one.name)
 
     def _is_first(self, end: Hop) -> bool:
         """Whether a link is told by this one of its ends."""

@@ -53,12 +53,8 @@ class Follower:
 
     def _read(self) -> None:
         assert self.process.stdout is not None
-        text = ""
         for line in self.process.stdout:
-            text += line
-            if line == "}\n":
-                self.looks.put(json.loads(text))
-                text = ""
+            self.looks.put(json.loads(line))
 
     def next(self) -> dict[str, Any]:
         """The next look."""

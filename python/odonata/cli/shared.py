@@ -129,6 +129,16 @@ def json_option(command: Command) -> Command:
     )(command)
 
 
+def json_lines_option(command: Command) -> Command:
+    """Adds ``--json`` to a command that goes on and on."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print a JSON object on a line of its own each time, for programs.",
+    )(command)
+
+
 def _changes_complete(
     ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
@@ -212,14 +222,18 @@ def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
     return scenario.with_set(changes) if changes else scenario
 
 
-def print_json(content: Any) -> None:
+def print_json(content: Any, *, indent: int | None = 2) -> None:
     """Prints one JSON object on standard output.
 
     JSON knows no NaN and no infinity: what has no value is ``null``.
+
+    Args:
+        content: The object.
+        indent: Spaces by which parts are indented; ``None``: all on one line.
     """
     # What an encoding lacks is escaped: plain letters in its place would be another text.
     plain = (sys.stdout.encoding or "").lower().replace("-", "") != "utf8"
-    text = json.dumps(_finite(content), indent=2, ensure_ascii=plain, allow_nan=False)
+    text = json.dumps(_finite(content), indent=indent, ensure_ascii=plain, allow_nan=False)
     sys.stdout.write(clean_json(text) + "\n")
 
 

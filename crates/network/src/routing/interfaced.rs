@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use odonata_units::{NodeId, PortId, RouterId};
 
+use super::nested::{NextHop, NextHopReads, PossibleHops};
 use super::{AnyRouting, Hop, NONE, PacketRoute, RouterView, Routing, RoutingError, RoutingTask};
 use crate::Topology;
 use crate::topology::node_inside::{InterfaceChoice, NodeInside, Place};
@@ -233,43 +234,6 @@ impl RouterView for PlaneView<'_> {
     }
 }
 
-/// [`Routing::next_hop`] of a plane.
-struct NextHop<'a> {
-    view: PlaneView<'a>,
-    at: RouterId,
-    injected: bool,
-    route: &'a mut PacketRoute,
-}
-
-impl RoutingTask for NextHop<'_> {
-    type Output = Hop;
-
-    fn run<R: Routing>(mut self, routing: &R) -> Hop {
-        routing.next_hop(&mut self.view, self.at, self.injected, self.route)
-    }
-}
-
-/// [`Routing::possible_hops_in_parts`] of a plane, or all of it as hops of the packet itself.
-struct PossibleHops<'a> {
-    at: RouterId,
-    injected: bool,
-    route: PacketRoute,
-    own: &'a mut Vec<(Hop, PacketRoute)>,
-    as_if: Option<&'a mut Vec<PacketRoute>>,
-}
-
-impl RoutingTask for PossibleHops<'_> {
-    type Output = ();
-
-    fn run<R: Routing>(self, routing: &R) {
-        let (at, injected, route) = (self.at, self.injected, &self.route);
-        match self.as_if {
-            Some(as_if) => routing.possible_hops_in_parts(at, injected, route, self.own, as_if),
-            None => routing.possible_hops(at, injected, route, self.own),
-        }
-    }
-}
-
 impl Interfaced {
     fn list(
         &self,
@@ -341,20 +305,15 @@ impl Routing for Interfaced {
     }
 
     fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {
-        struct Reads(bool, PacketRoute);
-        impl RoutingTask for Reads {
-            type Output = bool;
-            fn run<R: Routing>(self, routing: &R) -> bool {
-                routing.next_hop_reads_occupancy(self.0, &self.1)
-            }
-        }
         // A packet's first router is that of its rank. Packets inside their last node are taken for
         // ones in the plane; those for another rank of their own node have chosen no interface.
         if !self.reads_occupancy || injected || route.intermediate == NONE {
             return false;
         }
-        let before = route.intermediate & IN_PLANE == 0;
-        self.routing.dispatch(Reads(before, self.inward(route)))
+        self.routing.dispatch(NextHopReads {
+            injected: route.intermediate & IN_PLANE == 0,
+            route: self.inward(route),
+        })
     }
 
     fn reads_channels(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
+use super::nested::{NextHop, NextHopReads, PossibleHops};
 use super::{
     AnyRouting, Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError,
     RoutingTask,
@@ -187,43 +188,6 @@ impl RouterView for LayerView<'_> {
     }
 }
 
-/// [`Routing::next_hop`] of one part.
-struct NextHop<'a> {
-    view: LayerView<'a>,
-    at: RouterId,
-    injected: bool,
-    route: &'a mut PacketRoute,
-}
-
-impl RoutingTask for NextHop<'_> {
-    type Output = Hop;
-
-    fn run<R: Routing>(mut self, routing: &R) -> Hop {
-        routing.next_hop(&mut self.view, self.at, self.injected, self.route)
-    }
-}
-
-/// [`Routing::possible_hops_in_parts`] of one part, or all of it as hops of the packet itself.
-struct PossibleHops<'a> {
-    at: RouterId,
-    injected: bool,
-    route: PacketRoute,
-    own: &'a mut Vec<(Hop, PacketRoute)>,
-    as_if: Option<&'a mut Vec<PacketRoute>>,
-}
-
-impl RoutingTask for PossibleHops<'_> {
-    type Output = ();
-
-    fn run<R: Routing>(self, routing: &R) {
-        let (at, injected, route) = (self.at, self.injected, &self.route);
-        match self.as_if {
-            Some(as_if) => routing.possible_hops_in_parts(at, injected, route, self.own, as_if),
-            None => routing.possible_hops(at, injected, route, self.own),
-        }
-    }
-}
-
 impl Layered {
     fn list(
         &self,
@@ -269,18 +233,13 @@ impl Routing for Layered {
     }
 
     fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {
-        struct Reads(bool, PacketRoute);
-        impl RoutingTask for Reads {
-            type Output = bool;
-            fn run<R: Routing>(self, routing: &R) -> bool {
-                routing.next_hop_reads_occupancy(self.0, &self.1)
-            }
-        }
         // Which part it is of, the time tells.
         injected || {
             let part = self.of_channel(route.vc);
-            part.routing
-                .dispatch(Reads(false, part.inward(false, *route)))
+            part.routing.dispatch(NextHopReads {
+                injected: false,
+                route: part.inward(false, *route),
+            })
         }
     }
 
