@@ -13,6 +13,7 @@ from matplotlib.collections import LineCollection, PathCollection
 import odonata
 from command import call
 from odonata import Checkpoint, Scenario, ScenarioError
+from odonata.errors import JobLogError
 from odonata.network.exporting import export_network
 
 #: A dragonfly of 72 nodes, 36 routers, 9 groups, one link between every two groups.
@@ -390,6 +391,50 @@ nodes = 80
         (schedule,) = odonata.batch.run_schedules(Scenario.from_toml(table + failures + job + job))
         starts.append(schedule.jobs["start_s"].to_pylist())
     assert starts == [[0.0, 0.0], [0.0, 100.0]]
+
+
+#: Two switches of two nodes with two links of 1 MiB/s; each job sends 2 x 10 MiB from every node.
+SLOW_PAIR = """
+[schedule]
+policy = "fcfs"
+network = {{ level = "{level}", placement = "contiguous" }}
+[network]
+family = "hyperx"
+size = [2]
+parallel = [2]
+p = 2
+routing = {{ algorithm = "shortest-path", choice = "by-destination" }}
+links = {{ dim1 = {{ bandwidth = "1 MiB/s" }}, terminal = {{ bandwidth = "1 MiB/s" }} }}
+[failures]
+links = [{{ routers = [0, 1], {failure} }}]
+[[job]]
+nodes = 4
+motif = {{ kind = "bisection", message = "10 MiB" }}
+[[job]]
+nodes = 4
+motif = {{ kind = "bisection", message = "10 MiB" }}
+"""
+
+
+@pytest.mark.parametrize("level", ["packet", "flow"])
+@pytest.mark.parametrize("failure", ["count = 1", 'bandwidth = "50 %"', 'error_rate = "50 %"'])
+def test_jobs_of_a_schedule_are_slower_over_what_is_left(level: str, failure: str) -> None:
+    """40 MiB cross in each direction: 20 s over two links, 40 s over half of that.
+
+    Times are whole seconds, rounded up. At 50 % errors the packets of a run stray by 2 %.
+    """
+    case = Scenario.from_toml(SLOW_PAIR.format(level=level, failure=failure))
+    (schedule,) = odonata.batch.run_schedules(case)
+    first, second = schedule.jobs["end_s"].to_pylist()
+    assert 40 <= first <= 42
+    assert schedule.jobs["start_s"].to_pylist() == [0, first]
+    assert second == 2 * first
+
+
+def test_links_of_a_schedule_do_not_fail_during_it() -> None:
+    case = Scenario.from_toml(SLOW_PAIR.format(level="flow", failure='at = "5 s"'))
+    with pytest.raises(JobLogError, match=r"parts that fail for the whole schedule.*outage"):
+        odonata.batch.run_schedules(case)
 
 
 #: One of four parallel links is dark and one is slow; a router has failed with its node.
