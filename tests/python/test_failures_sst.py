@@ -16,7 +16,7 @@ GROUPS, ROUTERS, HOSTS, LINKS = 4, 8, 4, 4
 RANKS = GROUPS * ROUTERS * HOSTS // 2
 ROUNDS = 10
 #: When SST's two jobs have all they get, in ps (refFiles/test_merlin_dragon_128_test_fl.out).
-ENDS = (4_692_000, 6_203_000)
+ENDS = (6_203_000, 4_692_000)
 
 
 def _global_port(link: int) -> tuple[int, int]:
@@ -67,7 +67,6 @@ def _scenario(directory: Path, seed: int) -> Scenario:
         "routing": {
             "algorithm": "ugal-l",
             "candidates": LINKS,
-            "choice": "by-load",
             "weights": [1, 2],
             "threshold": "400 B",
             "queue": "channel",
@@ -109,22 +108,22 @@ def test_everything_arrives_by_third_groups(runs: list[odonata.Result]) -> None:
         assert between and not {(2, 3), (3, 2)} & set(between)
 
 
-def test_the_job_whose_groups_are_joined_takes_as_long_as_in_sst(
-    runs: list[odonata.Result],
-) -> None:
-    """The job in groups 0 and 1 is within 10 % of SST's, the mean of three seeds.
+def test_the_job_that_takes_detours_takes_as_long_as_in_sst(runs: list[odonata.Result]) -> None:
+    """The job in groups 2 and 3 is within 10 % of SST's, the mean of three seeds.
 
-    The other one, which has to take detours, takes 4.8 us, 22 % less than SST's 6.2 us, and we do
-    not know why: rates, latencies, buffers, wiring, order of messages and rules of routing are
-    SST's. What our routers do otherwise: they count as queued what has been sent and not yet
-    credited, and both jobs share virtual channels. It takes longer than the eight links of 4 GB/s
-    to third groups need for half of what 32 nodes send, 82 kB: 2.56 us.
+    The other one, whose groups are joined, takes 3.6 us, and in SST 6.2 us. There UGAL counts as
+    queued what is in the output's buffer alone, so that it does not see what waits at the routers
+    with the global links until their inputs are full; ours also counts what has been sent and not
+    yet credited. A model of SST's routers made after its sources takes 6.202 and 4.694 us for the
+    two jobs, and 3.51 and 4.71 us if it counts as ours do. (SST's output does not say which times
+    are whose; the model tells, by group.)
     """
-    first, second = (
+    joined, apart = (
         sum(run.jobs["end_ps"][job].as_py() for run in runs) / len(runs) for job in (0, 1)
     )
-    assert first == pytest.approx(ENDS[0], rel=0.1)
-    assert 2_560_000 < second < ENDS[1]
+    assert apart == pytest.approx(ENDS[1], rel=0.1)
+    # 82 kB cross in each direction, over four links of 4 GB/s and two detours of as many.
+    assert 81_920 / 48e9 * 1e12 < joined < ENDS[0]
 
 
 def test_verify_refuses_minimal_routing(tmp_path: Path) -> None:
