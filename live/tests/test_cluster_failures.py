@@ -128,6 +128,93 @@ def test_a_cable_is_missing_in_a_later_discovery(look: Callable[..., Broken]) ->
     assert found.why == ["routers 0 and 1: leaf a port 1 to leaf b port 1 is dark"]
 
 
+def cabled(*cables: str, switches: str = "abc") -> str:
+    """A discovery of switches with such cables: ``a1-b1`` from port 1 of a to port 1 of b, and
+    ``a3-n0`` to host n0."""
+    ends: dict[str, dict[str, str]] = {switch: {} for switch in switches}
+    for cable in cables:
+        one, other = cable.split("-")
+        ends[one[0]][one[1]] = other
+        if other[0] in switches:
+            ends[other[0]][other[1]] = one
+    text = ""
+    for switch, ports in ends.items():
+        guid = f"20000{switch}"
+        text += (
+            f'switchguid=0x{guid}({guid})\nSwitch\t8 "S-{guid}"\t# "leaf {switch}" base port 0\n'
+        )
+        for port, (name, number) in sorted(ports.items()):
+            there = (
+                f'"S-20000{name}"[{number}]\t# "leaf {name}" lid 1 4xEDR'
+                if name in switches
+                else f'"H-{"0" * 10}10000{number}"[1](10000{number})\t# "n{number} HCA-1" lid 2 4xEDR'
+            )
+            text += f"[{port}]\t{there}\n"
+        text += "\n"
+    return text
+
+
+@pytest.fixture
+def cabling(tmp_path: Path) -> Callable[..., Broken]:
+    """What a discovery with other cables shows of one with these."""
+    (tmp_path / "whole.txt").write_text(
+        cabled("a1-b1", "a2-b2", "a4-c1", "b4-c2", "a3-n0", "c3-n1")
+    )
+    (tmp_path / "whole.toml").write_text(
+        '[network]\nfamily = "ibnetdiscover"\nfile = "whole.txt"\n'
+    )
+
+    def shown(*cables: str) -> Broken:
+        whole = Scenario.from_file(tmp_path / "whole.toml")
+        return broken(whole, [("now", cabled(*cables))])
+
+    return shown
+
+
+def test_cables_that_are_crossed(cabling: Callable[..., Broken]) -> None:
+    """All ports have links: those of a1-b1 and b4-c2 are joined the other way."""
+    found = cabling("a2-b2", "a4-c1", "a1-c2", "b1-b4", "a3-n0", "c3-n1")
+    assert found.table == {
+        "links": [{"routers": [0, 1], "count": 1}, {"routers": [1, 2]}],
+    }
+    assert found.why == [
+        "routers 0 and 1: leaf a port 1 to leaf b port 1 is not there: leaf a port 1 leads to leaf "
+        "c port 2, leaf b port 1 leads to leaf b port 4",
+        "routers 1 and 2: leaf b port 4 to leaf c port 2 is not there: leaf b port 4 leads to leaf "
+        "b port 1, leaf c port 2 leads to leaf a port 1",
+    ]
+    assert found.notices == [
+        "now: leaf a port 1 to leaf c port 2: a link that the scenario does not have, left out",
+        "now: leaf b port 1 to leaf b port 4: a link that the scenario does not have, left out",
+        "for the network as it is now make a scenario of its own: odonata cluster machine --links "
+        "now",
+    ]
+
+
+def test_cables_of_the_same_switches_in_other_ports_are_no_failure(
+    cabling: Callable[..., Broken],
+) -> None:
+    """Crossed within a bundle, and one of it in a port that was free."""
+    assert cabling("a1-b2", "a5-b1", "a4-c1", "b4-c2", "a3-n0", "c3-n1") == Broken({}, [], [])
+    # A link more than there were between the two is said.
+    more = cabling("a1-b1", "a2-b2", "a5-b5", "a4-c1", "b4-c2", "a3-n0", "c3-n1")
+    assert more.table == {} and "leaf a port 5 to leaf b port 5" in more.notices[0]
+
+
+def test_hosts_that_changed_places(cabling: Callable[..., Broken]) -> None:
+    """On another switch they are other nodes; in another port of theirs nothing changes."""
+    cables = ("a1-b1", "a2-b2", "a4-c1", "b4-c2")
+    found = cabling(*cables, "a3-n1", "c3-n0")
+    assert found.table == {"nodes": [0, 1]}
+    assert found.why[0] == "node 0: host n0 is at leaf c port 3 now"
+    assert found.notices[0] == (
+        "now: leaf c port 3 to host n0 port 1: a link that the scenario does not have, left out"
+    )
+    assert cabling(*cables, "a6-n0", "c3-n1") == Broken({}, [], [])
+    # A spare adapter in the place of the old one.
+    assert cabling(*cables, "a3-n7", "c3-n1") == Broken({}, [], [])
+
+
 def test_lanes_are_dark_in_a_later_discovery(look: Callable[..., Broken]) -> None:
     """One lane of four, at a speed of 13.6 instead of 25 Gb/s a lane: 13.64 %."""
     slow = re.sub(r"(\[2\].*)4xEDR", r"\g<1>1xFDR", WHOLE)

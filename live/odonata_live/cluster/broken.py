@@ -72,6 +72,8 @@ _BAD_LINK = (
 )
 #: Ports of which errors are told.
 _MOST_ERRORS = 12
+#: Links that are told which the scenario does not have.
+_MOST_LINKS = 24
 
 
 @dataclass
@@ -84,6 +86,9 @@ class Seen:
         all_ports: Whether a port that is not among these has no link: the whole subnet was seen.
         errors: Counters of ports above their threshold.
         out: Hosts that take no jobs, and why.
+        cables: The port at the other end of a cable between switches, where ends are told.
+        hosts: The port of a switch that an adapter's port is in, likewise.
+        names: Their names for people.
     """
 
     dark: set[Port] = field(default_factory=set)
@@ -91,6 +96,18 @@ class Seen:
     all_ports: bool = False
     errors: dict[Port, dict[str, int]] = field(default_factory=dict)
     out: dict[str, str] = field(default_factory=dict)
+    cables: dict[Port, Port] = field(default_factory=dict)
+    hosts: dict[Port, Port] = field(default_factory=dict)
+    names: dict[Port, str] = field(default_factory=dict)
+
+    def leads(self, ports: Iterable[Port]) -> str:
+        """Where ports of switches lead now, for people."""
+        there = {adapter: port for port, adapter in self.hosts.items()} | self.cables
+        return ", ".join(
+            f"{self.names[port]} leads to {self.names[there[port]]}"
+            for port in ports
+            if port in there
+        )
 
 
 @dataclass
@@ -236,7 +253,9 @@ class _Whole:
                     "outputs of the same subnet"
                 )
             new = [port for port in seen.lit if port not in ports]
-            if new:
+            if seen.cables or seen.hosts:
+                self._say_links_besides(source, seen, found)
+            elif new:
                 found.notices.append(
                     f"{source}: {_many(len(new), 'port')} with a link that the scenario's file "
                     f"does not have, such as port {new[0][1]} of 0x{new[0][0]:x}: left out"
@@ -246,21 +265,84 @@ class _Whole:
         self._hosts(seen_by, found)
         self._errors(seen_by, found, ports)
 
+    def _replugged(self, seen: Seen) -> tuple[dict[int, Port | None], list[Port]]:
+        """Cables of the file that are not where it has them, and those that it does not have.
+
+        Cables between the same two switches are alike, whichever of their ports they are in.
+
+        Returns:
+            By number of a cable that does not join its two ports, an end of the cable that stands
+            in for it between the two switches, or ``None``; and an end of each cable that stands
+            in for none.
+        """
+        missing: dict[frozenset[int], list[int]] = defaultdict(list)
+        intact: set[Port] = set()
+        for number, cable in enumerate(self.cables):
+            a, b = self.end(cable["a"]), self.end(cable["b"])
+            if seen.cables.get(a) == b:
+                intact |= {a, b}
+            else:
+                missing[frozenset({a[0], b[0]})].append(number)
+        replugged: dict[int, Port | None] = {}
+        besides = []
+        for one, other in sorted(seen.cables.items()):
+            if one < other and one not in intact:
+                if numbers := missing[frozenset({one[0], other[0]})]:
+                    replugged[numbers.pop(0)] = one
+                else:
+                    besides.append(one)
+        replugged.update((number, None) for numbers in missing.values() for number in numbers)
+        return replugged, besides
+
+    def _say_links_besides(self, source: str, seen: Seen, found: Broken) -> None:
+        """Says which links an output shows that the scenario does not have."""
+        home, taken = {}, set()
+        for host in self.host_ports:
+            port = self.end((host["switch"], host["switch_port"]))
+            home[_adapter(host)] = port[0]
+            taken.add(port)
+        pairs = [(port, seen.cables[port]) for port in self._replugged(seen)[1]]
+        for adapter, port in sorted(seen.hosts.items()):
+            # Another adapter in the port of one is a spare part, no other link.
+            spare = port[0] if port in taken else None
+            if home.get(adapter, spare) != port[0]:
+                pairs.append((port, adapter))
+        for one, other in pairs[:_MOST_LINKS]:
+            found.notices.append(
+                f"{source}: {seen.names[one]} to {seen.names[other]}: a link that the scenario "
+                "does not have, left out"
+            )
+        if (more := len(pairs) - _MOST_LINKS) > 0:
+            found.notices.append(f"{source}: {_many(more, 'more link')} that it does not have")
+        if pairs:
+            found.notices.append(
+                "for the network as it is now make a scenario of its own: odonata cluster machine "
+                f"--links {source}"
+            )
+
     def _cables(self, seen: Sequence[Seen], found: Broken) -> None:
         """Adds cables between switches that are dark or slow, and switches without any."""
         state: dict[tuple[int, int], list[tuple[float, str]]] = defaultdict(list)
         of_switch: dict[int, list[bool]] = defaultdict(list)
         rates: dict[tuple[int, int], set[str | None]] = defaultdict(set)
         unknown = faster = mixed = 0
-        for cable in self.cables:
+        replugged = [(one, self._replugged(one)[0]) for one in seen if one.cables]
+        for number, cable in enumerate(self.cables):
             a, b = cable["a"], cable["b"]
             rates[a[0], b[0]].add(cable["rate"])
-            share, rate = _state(seen, [self.end(a), self.end(b)], cable["rate"])
+            ports = [self.end(a), self.end(b)]
+            moved = [(one, there[number]) for one, there in replugged if number in there]
+            stands_in = [port for _, port in moved if port is not None]
+            share, rate = _state(seen, stands_in or ports, cable["rate"])
             what = f"{self.name(a)} to {self.name(b)}"
+            words = f"{what} is dark"
             if share is None:
                 unknown, share = unknown + bool(rate), 1.0
-            faster += share > 1
-            words = f"{what} is dark" if share == 0 else f"{what} at {rate} of {cable['rate']}"
+            elif share:
+                faster += share > 1
+                words = f"{what} at {rate} of {cable['rate']}"
+            if share and (elsewhere := [one for one, port in moved if port is None]):
+                share, words = 0.0, f"{what} is not there: {elsewhere[0].leads(ports)}"
             state[a[0], b[0]].append((share, words))
             for end in {a[0], b[0]}:
                 of_switch[end].append(share == 0)
@@ -312,11 +394,19 @@ class _Whole:
     def _hosts(self, seen: Sequence[Seen], found: Broken) -> None:
         """Adds nodes all of whose ports are dark; others cannot be slow in a scenario."""
         shares: dict[int, list[float]] = defaultdict(list)
+        moved: dict[int, str] = {}
         for node, host in zip(self.node_of_port, self.host_ports, strict=True):
             ends = [self.end((host["switch"], host["switch_port"])), (host["guid"], host["port"])]
             if host["port_guid"] is not None:
                 ends.append((host["port_guid"], host["port"]))
-            share, _ = _state(seen, ends, host["rate"])
+            places = (one.hosts.get(_adapter(host)) for one in seen)
+            now = [place for place in places if place is not None]
+            share, _ = _state(seen, now or ends, host["rate"])
+            if elsewhere := [place for place in now if place[0] != ends[0][0]]:
+                share = 0.0
+                moved[node] = next(
+                    one.names[elsewhere[0]] for one in seen if elsewhere[0] in one.names
+                )
             shares[node].append(1.0 if share is None else share)
         routers = set(found.table.get("routers", ()))
         names = self._names_of_nodes()
@@ -329,7 +419,8 @@ class _Whole:
                 continue
             if not any(of_ports):
                 nodes.append(node)
-                found.why.append(f"node {node}: host {name} is not there")
+                where = f"at {moved[node]} now" if node in moved else "not there"
+                found.why.append(f"node {node}: host {name} is {where}")
             elif min(of_ports) < 1:
                 dark = of_ports.count(0)
                 slow = sum(0 < share < 1 for share in of_ports)
@@ -371,6 +462,11 @@ class _Whole:
             )
         if (more := len(told) - _MOST_ERRORS) > 0:
             found.notices.append(f"{_many(more, 'port')} with fewer errors")
+
+
+def _adapter(host: Mapping[str, Any]) -> Port:
+    """The port of an adapter on a switch; some simulated ones have GUIDs of ports alone."""
+    return host["guid"] or host["port_guid"] or 0, host["port"]
 
 
 def _state(
@@ -419,13 +515,23 @@ def _of_discovery(text: str, source: str) -> Seen:
     subnet = asked(text, source, _engine.read_ibnetdiscover)
     seen = Seen(all_ports=True)
     switches = subnet["switches"]
+
+    def port_of(switch: int, number: int) -> Port:
+        port = switches[switch]["guid"], number
+        seen.names[port] = f"{switches[switch]['name']} port {number}"
+        return port
+
     for cable in subnet["cables"]:
-        for end in "ab":
-            switch, port = cable[end]
-            seen.lit[switches[switch]["guid"], port] = cable["rate"] or ""
+        one, other = port_of(*cable["a"]), port_of(*cable["b"])
+        seen.cables[one], seen.cables[other] = other, one
+        seen.lit[one] = seen.lit[other] = cable["rate"] or ""
     for host in subnet["hosts"]:
-        guid = switches[host["switch"]]["guid"]
-        seen.lit[guid, host["switch_port"]] = host["rate"] or ""
+        port = port_of(host["switch"], host["switch_port"])
+        adapter = _adapter(host)
+        if adapter[0]:
+            seen.names[adapter] = f"host {host['host'] or host['name']} port {host['port']}"
+            seen.hosts[adapter] = port
+        seen.lit[port] = host["rate"] or ""
     return seen
 
 
