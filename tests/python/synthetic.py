@@ -238,7 +238,7 @@ def engine_result(p: int = 2, a: int = 4, h: int = 2, seed: int = 1) -> dict[str
             for name in (
                 *("ranks", "rank_activity", "message_sizes", "communication"),
                 *("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes", "losses"),
-                "storage",
+                *("storage", "parallelism"),
             )
         },
     }

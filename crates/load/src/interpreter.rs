@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::collective::{CollectiveCall, Part, Progress};
 use crate::communicator::Communicator;
 use crate::cursor::Cursor;
+use crate::parallelism::Parallelism;
 use crate::program::{
     Action, Idle, ProcessorId, Program, ProgramError, RankProgram, RequestId, Step, Totals, Waiting,
 };
@@ -259,6 +260,10 @@ impl<S: Script + ?Sized> Operations for Place<'_, S> {
         Ok(self.script.next(self.rank, &mut self.cursor))
     }
 
+    fn parallelism(&self, communicator: Option<u32>) -> Option<Parallelism> {
+        self.script.parallelism(&self.cursor, communicator)
+    }
+
     fn save(&self) -> Vec<u8> {
         postcard::to_stdvec(&self.cursor).expect("memory to write to")
     }
@@ -273,6 +278,10 @@ impl<S: Script + ?Sized> Operations for Place<'_, S> {
 impl<S: Script> Program for S {
     fn ranks(&self) -> u32 {
         Script::ranks(self)
+    }
+
+    fn has_parallelism(&self) -> bool {
+        Script::has_parallelism(self)
     }
 
     fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
@@ -403,6 +412,37 @@ impl<O: Operations> RankProgram for Interpreter<O> {
                 part.complete(request, done.waiting);
             }
         }
+    }
+
+    fn parallelism(&self, request: Option<RequestId>) -> Option<Parallelism> {
+        let state = &self.state;
+        let number = match request {
+            Some(RequestId(slot)) => {
+                let request = state.requests.get(slot as usize)?.as_ref()?;
+                match (request.owner, request.waiting) {
+                    (Owner::Collective(number), _) => Some(number),
+                    // The rank's own computing.
+                    (_, Waiting::Processor) => return None,
+                    _ => None,
+                }
+            }
+            None => match state.block.as_ref()? {
+                Block::Action(Waiting::Processor) => return None,
+                Block::Action(_) | Block::WaitAll => None,
+                Block::Collective(number) => Some(*number),
+                Block::Handles(handles, _) => {
+                    let mut parts = state.parts.iter();
+                    let first = parts.find(|(_, (_, handle))| {
+                        handle.is_some_and(|handle| handles.contains(&handle))
+                    });
+                    first.map(|(&number, _)| number)
+                }
+                Block::End => state.parts.keys().next().copied(),
+            },
+        };
+        let part = number.and_then(|number| state.parts.get(&number));
+        self.operations
+            .parallelism(part.map(|(part, _)| part.communicator()))
     }
 
     fn save(&self) -> Vec<u8> {

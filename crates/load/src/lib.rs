@@ -20,6 +20,7 @@ mod listing;
 pub mod matrix;
 pub mod motif;
 mod open_loop;
+mod parallelism;
 mod pattern;
 mod phases;
 mod program;
@@ -35,6 +36,7 @@ pub use grid::{Grid, Offset};
 pub use interpreter::Interpreter;
 pub use listing::{ListedStep, Listing, listing};
 pub use open_loop::{Arrivals, OpenLoop, Process, ProcessName};
+pub use parallelism::Parallelism;
 pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Rates, Turn};
 pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{

@@ -10,6 +10,7 @@ use crate::communicator::{Communicator, Member, Members};
 use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
+use crate::parallelism::Parallelism;
 use crate::program::{Action, Totals};
 use crate::script::{Handle, Operation, SCRIPT_CONTEXT, Script};
 
@@ -508,6 +509,30 @@ impl Script for Phases {
 
     fn as_phases(&self) -> Option<&Phases> {
         Some(self)
+    }
+
+    fn has_parallelism(&self) -> bool {
+        self.leaves
+            .iter()
+            .any(|leaf| matches!(leaf, Leaf::Script(script) if script.has_parallelism()))
+    }
+
+    fn parallelism(&self, cursor: &Cursor, communicator: Option<u32>) -> Option<Parallelism> {
+        let (leaf, communicator) = match communicator {
+            Some(0) => return None,
+            Some(number) => (number / COMMUNICATORS, Some(number % COMMUNICATORS)),
+            None => {
+                let place = cursor.part % (self.body.length + 1);
+                if place == self.body.length {
+                    return None;
+                }
+                (self.body.leaf(place), None)
+            }
+        };
+        match self.leaves.get(leaf as usize)? {
+            Leaf::Script(script) => script.parallelism(cursor, communicator),
+            Leaf::Compute(_) | Leaf::Collective { .. } => None,
+        }
     }
 }
 

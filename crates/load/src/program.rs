@@ -11,6 +11,8 @@ use odonata_declare::Named;
 use odonata_units::{Bytes, Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
+use crate::parallelism::Parallelism;
+
 /// Names something that a rank has begun. The rank chooses; no two that are
 /// under way have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -242,6 +244,12 @@ pub trait RankProgram: Send {
     /// `request` is complete.
     fn complete(&mut self, request: RequestId);
 
+    /// The kind of parallelism that something under way is for, or, without a `request`, what the
+    /// rank waits for. `None` of its own computing, and of programs that are no training.
+    fn parallelism(&self, _request: Option<RequestId>) -> Option<Parallelism> {
+        None
+    }
+
     /// Its state, for a checkpoint.
     fn save(&self) -> Vec<u8>;
 
@@ -261,6 +269,11 @@ pub trait Program: Send + Sync {
     /// Processors of each rank, 1 to [`MOST_PROCESSORS`].
     fn processors(&self) -> u8 {
         1
+    }
+
+    /// Whether messages and waits are told apart by [`RankProgram::parallelism`].
+    fn has_parallelism(&self) -> bool {
+        false
     }
 
     /// What `rank` does, from its beginning.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::collective::CollectiveCall;
 use crate::communicator::Communicator;
 use crate::cursor::Cursor;
+use crate::parallelism::Parallelism;
 use crate::phases::Phases;
 use crate::program::{Action, Context, ProgramError, Totals};
 
@@ -127,6 +128,17 @@ pub trait Script: Send + Sync {
     fn as_phases(&self) -> Option<&Phases> {
         None
     }
+
+    /// Whether it tells messages apart by [`Self::parallelism`].
+    fn has_parallelism(&self) -> bool {
+        false
+    }
+
+    /// The kind of parallelism of a communicator's collectives, or of the messages that a rank sends
+    /// and receives by itself around this place.
+    fn parallelism(&self, _cursor: &Cursor, _communicator: Option<u32>) -> Option<Parallelism> {
+        None
+    }
 }
 
 /// Ranks that do nothing: they are done as soon as they start.
@@ -183,6 +195,14 @@ impl Script for Arc<dyn Script> {
     fn as_phases(&self) -> Option<&Phases> {
         (**self).as_phases()
     }
+
+    fn has_parallelism(&self) -> bool {
+        (**self).has_parallelism()
+    }
+
+    fn parallelism(&self, cursor: &Cursor, communicator: Option<u32>) -> Option<Parallelism> {
+        (**self).parallelism(cursor, communicator)
+    }
 }
 
 /// The operations of one rank, one after the other.
@@ -192,6 +212,11 @@ pub trait Operations: Send {
     /// # Errors
     /// If what is behind it turns out to be damaged.
     fn next(&mut self) -> Result<Operation, ProgramError>;
+
+    /// See [`Script::parallelism`].
+    fn parallelism(&self, _communicator: Option<u32>) -> Option<Parallelism> {
+        None
+    }
 
     /// The place in it, for a checkpoint.
     fn save(&self) -> Vec<u8>;

@@ -111,6 +111,10 @@ impl Program for BesideServers {
         self.program.processors()
     }
 
+    fn has_parallelism(&self) -> bool {
+        self.program.has_parallelism()
+    }
+
     fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
         if rank.0 < self.program.ranks() {
             return self.program.start(rank);

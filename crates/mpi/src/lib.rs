@@ -23,6 +23,6 @@ pub use matching::{Arrived, Envelope, Matching, Posted, Wanted};
 pub use message::{Incoming, NO_REQUEST, Outgoing};
 pub use programs::{advance, timer};
 pub use protocol::{receive, receive_within_node, sent};
-pub use rank::{Processor, Rank, RankRecord, Stage, unmatched};
+pub use rank::{Processor, Rank, RankRecord, Shares, Stage, unmatched};
 pub use server::{Reply, ServerRecord};
 pub use transport::{Failure, Matched, Transport};

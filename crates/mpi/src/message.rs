@@ -12,6 +12,11 @@ use crate::matching::Envelope;
 /// Instead of a request: nobody waits for a message's having left its node.
 pub const NO_REQUEST: u32 = u32::MAX;
 
+/// Key of a message that has been granted: its handle and its sender.
+pub(crate) fn granted_key(handle: u32, sender: u32) -> u64 {
+    u64::from(handle) << 32 | u64::from(sender)
+}
+
 /// What a rank hands to its interface.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Outgoing {

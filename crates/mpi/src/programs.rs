@@ -9,7 +9,7 @@ use crate::actions::{Begun, Task};
 use crate::kind::MessageKind;
 use crate::message::Outgoing;
 use crate::protocol;
-use crate::rank::{Processor, Stage};
+use crate::rank::{Processor, Rank, Stage};
 use crate::transport::Transport;
 
 /// The last time at which something may happen.
@@ -49,6 +49,7 @@ fn begin_program<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
         let processors = usize::from(program.processors().max(1));
         let present = &mut own.record.processors;
         present.resize_with(processors.max(present.len()), Processor::default);
+        own.record.shares = program.has_parallelism().then(Box::default);
     }
     if let Err(error) = own.start(plan) {
         engine.fail(rank, error, now);
@@ -83,6 +84,7 @@ pub fn advance<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
                 let own = engine.rank(rank);
                 if own.record.stage == Stage::Running {
                     own.turn_to(now, own.current_activity(), recorded);
+                    share(own, now, recorded);
                 }
                 return;
             }
@@ -134,6 +136,9 @@ fn begin<'a, T: Transport<'a>>(
 ) {
     let own = engine.rank(rank);
     let (job, source) = (own.job, own.rank);
+    if let (Some(_), Action::Send { bytes, .. }) = (&own.record.shares, action) {
+        count_share(own, bytes, request);
+    }
     let plan = engine.plan(job);
     match Begun::of(action, plan, source, request, processor, now) {
         Begun::Busy(duration, task) => {
@@ -150,6 +155,17 @@ fn begin<'a, T: Transport<'a>>(
                 protocol::matched_with(engine, rank, envelope.source, what, posted, now);
             }
         }
+    }
+}
+
+/// Counts a message for its parallelism.
+fn count_share(own: &mut Rank<'_>, bytes: Bytes, request: RequestId) {
+    let program = own.program.as_ref();
+    let parallelism = program.and_then(|program| program.parallelism(Some(request)));
+    if let (Some(shares), Some(parallelism)) = (&mut own.record.shares, parallelism) {
+        let share = &mut shares.all[parallelism as usize];
+        share.messages += 1;
+        share.bytes += bytes.0;
     }
 }
 
@@ -215,6 +231,23 @@ fn take_up<'a, T: Transport<'a>>(engine: &mut T, rank: u32, processor: usize, no
     if own.record.stage == Stage::Running {
         own.end_interval(now, recorded);
         own.record.activity = own.current_activity();
+        share(own, now, recorded);
+    }
+}
+
+/// Notes which parallelism a rank communicates for from now on, if its program tells.
+fn share(own: &mut Rank<'_>, now: u64, recorded: bool) {
+    if own.record.shares.is_none() {
+        return;
+    }
+    let parallelism = own.parallelism();
+    if let Some(shares) = &own.record.shares
+        && shares.now != parallelism
+    {
+        own.end_interval(now, recorded);
+    }
+    if let Some(shares) = &mut own.record.shares {
+        shares.now = parallelism;
     }
 }
 

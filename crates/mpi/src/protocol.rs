@@ -9,7 +9,7 @@ use odonata_units::{Bytes, Picoseconds};
 use crate::actions::{Sending, Task};
 use crate::kind::MessageKind;
 use crate::matching::{Arrived, Posted};
-use crate::message::{Incoming, NO_REQUEST, Outgoing};
+use crate::message::{Incoming, NO_REQUEST, Outgoing, granted_key};
 use crate::programs::{LATEST, advance, occupy};
 use crate::rank::HANDED_OVER;
 use crate::server::Reply;
@@ -17,11 +17,6 @@ use crate::transport::Transport;
 
 /// Who asks for memory.
 const REPLIES: &str = "requests at servers";
-
-/// Key of a message that has been granted: its handle and its sender.
-fn granted_key(handle: u32, sender: u32) -> u64 {
-    u64::from(handle) << 32 | u64::from(sender)
-}
 
 fn protocol_of<'a, T: Transport<'a>>(engine: &mut T, rank: u32) -> &'a Protocol {
     let job = engine.rank(rank).job;

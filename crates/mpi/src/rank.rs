@@ -2,18 +2,19 @@
 
 use std::collections::VecDeque;
 
-use odonata_load::{CollectiveKind, ProgramError, RankProgram, RequestId, Waiting};
+use odonata_load::{CollectiveKind, Parallelism, ProgramError, RankProgram, RequestId, Waiting};
 use odonata_run::encoding::sorted_map;
 use odonata_run::memory::make_room;
 use odonata_run::{
-    JobLoad, JobPlan, KeyMap, RankActivity, RankInterval, RankTimes, ServerUse, SimError, Traffic,
+    JobLoad, JobPlan, KeyMap, RankActivity, RankInterval, RankShare, RankTimes, ServerUse, Share,
+    SimError, Traffic,
 };
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
 use crate::actions::{Sending, Task};
 use crate::matching::{Matching, Posted, UNMATCHED};
-use crate::message::Outgoing;
+use crate::message::{Outgoing, granted_key};
 use crate::server::ServerRecord;
 
 /// Who asks for memory.
@@ -40,6 +41,24 @@ pub struct Processor {
     pub until: u64,
     /// What it does next, with how long that takes in ps.
     pub queue: VecDeque<(u64, Task)>,
+}
+
+/// What a rank of a training step has done for each kind of parallelism.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Shares {
+    /// What it communicates for now; `None` while it computes.
+    pub now: Option<Parallelism>,
+    /// Index: [`Parallelism`].
+    pub all: [Share; Parallelism::ALL.len()],
+}
+
+impl Shares {
+    /// Ends what it has been doing for `duration_ps`.
+    fn add(&mut self, duration_ps: u64) {
+        if let Some(now) = self.now {
+            self.all[now as usize].exposed_ps += duration_ps;
+        }
+    }
 }
 
 /// Whatever changes of a rank of a closed-loop job.
@@ -92,6 +111,8 @@ pub struct RankRecord {
     pub leaving: VecDeque<RequestId>,
     /// What it has done and has to do as a server of a file system.
     pub server: Option<Box<ServerRecord>>,
+    /// What it has done for which parallelism, of programs that tell them apart.
+    pub shares: Option<Box<Shares>>,
 }
 
 /// A rank of a closed-loop job.
@@ -137,6 +158,7 @@ impl<'a> Rank<'a> {
                 delayed: VecDeque::new(),
                 leaving: VecDeque::new(),
                 server: None,
+                shares: None,
             },
         }
     }
@@ -241,6 +263,45 @@ impl<'a> Rank<'a> {
         })
     }
 
+    /// What it did for each kind of parallelism, in order; counted up to `now` if it still runs.
+    pub fn shares(&self, now: u64) -> impl Iterator<Item = RankShare> + use<> {
+        let mut shares = self.record.shares.as_deref().cloned().unwrap_or_default();
+        if self.record.stage == Stage::Running {
+            shares.add(now.saturating_sub(self.record.since));
+        }
+        let (job, rank) = (self.job, RankId(self.rank));
+        let all = Parallelism::ALL.iter().copied().zip(shares.all);
+        all.filter(|(_, share)| *share != Share::default())
+            .map(move |(parallelism, share)| RankShare {
+                job,
+                rank,
+                parallelism,
+                share,
+            })
+    }
+
+    /// The parallelism that it communicates for from now on: that of its task or, without one, of
+    /// what its program waits for.
+    pub(crate) fn parallelism(&self) -> Option<Parallelism> {
+        let mut tasks = self.record.processors.iter();
+        let task = tasks.find_map(|processor| processor.task);
+        let request = match task {
+            None => None,
+            Some(task) => Some(match task {
+                Task::Compute(request) | Task::TakeIn(request) => request,
+                Task::TakeInAndFinish { request, .. }
+                | Task::HandOverPut { request, .. }
+                | Task::HandOverGet { request, .. } => request,
+                Task::HandOver(sending) => sending.request,
+                Task::Grant { handle, to } => {
+                    let granted = &self.record.granted;
+                    granted.get(&granted_key(handle, to))?.request
+                }
+            }),
+        };
+        self.program.as_ref()?.parallelism(request)
+    }
+
     /// Messages that have come, or asked to come, and were not received.
     pub fn unreceived(&self) -> u64 {
         self.record.matching.unreceived()
@@ -307,10 +368,16 @@ impl<'a> Rank<'a> {
                 end: Picoseconds(now),
                 activity: record.activity,
                 collective: record.collective,
+                parallelism: record.shares.as_ref().and_then(|shares| shares.now),
                 cause: cause.map(|(rank, time)| (RankId(rank), Picoseconds(time))),
             });
         }
         self.record.times = self.times(now);
+        if let Some(shares) = &mut self.record.shares
+            && self.record.stage == Stage::Running
+        {
+            shares.add(now.saturating_sub(self.record.since));
+        }
         self.record.since = now;
         // What ends a wait happens during it.
         self.record.cause = None;

@@ -288,5 +288,6 @@ fn filled(run: &Run) -> Vec<Filling> {
         classes::traffic_classes(run),
         losses::losses(run),
         storage::storage(run),
+        ranks::parallelism(run),
     ]
 }

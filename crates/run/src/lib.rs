@@ -37,7 +37,7 @@ pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
     Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,
     LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity,
-    RankInterval, RankTimes, Reconfiguration, Timeline, Traffic,
+    RankInterval, RankShare, RankTimes, Reconfiguration, Share, Timeline, Traffic,
 };
 pub use parameter::Parameter;
 pub use storage::{BurstBuffer, Medium, MediumState, ServerCounts, ServerUse, Servers, Service};

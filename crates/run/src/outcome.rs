@@ -1,7 +1,7 @@
 //! What a simulation measured.
 
 use odonata_declare::Named;
-use odonata_load::CollectiveKind;
+use odonata_load::{CollectiveKind, Parallelism};
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender};
 
 use crate::histogram::Histogram;
@@ -174,6 +174,31 @@ impl RankTimes {
     }
 }
 
+/// What a rank did for one kind of parallelism.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Share {
+    /// Messages that it sent.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time in which it computed nothing of its own and waited for these communications, or was busy
+    /// with them, in ps.
+    pub exposed_ps: u64,
+}
+
+/// What a rank of a job did for one kind of parallelism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RankShare {
+    /// Job.
+    pub job: u32,
+    /// Rank.
+    pub rank: RankId,
+    /// For what.
+    pub parallelism: Parallelism,
+    /// What.
+    pub share: Share,
+}
+
 /// A while in which a rank did one thing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct RankInterval {
@@ -189,6 +214,8 @@ pub struct RankInterval {
     pub activity: RankActivity,
     /// The collective that it was in.
     pub collective: Option<CollectiveKind>,
+    /// The parallelism that it communicated for, unless it computed.
+    pub parallelism: Option<Parallelism>,
     /// What ended a wait: the sender of the message, and when that rank
     /// wanted to send it.
     pub cause: Option<(RankId, Picoseconds)>,
@@ -521,6 +548,9 @@ pub struct Outcome {
     /// What servers of a file system did for jobs, by job and rank; those that did nothing are
     /// left out.
     pub storage: Vec<ServerUse>,
+    /// What ranks did for each kind of parallelism of a training step, by job, rank and kind; those
+    /// for which they did nothing are left out.
+    pub parallelism: Vec<RankShare>,
     /// What congestion control held back or notified, by source and destination.
     pub held_pairs: Vec<HeldPair>,
     /// What arrived at routers over time, if recorded: by time, router, class and job.

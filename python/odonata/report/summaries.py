@@ -42,6 +42,8 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
     console.print(_cost(run, result.timing), style="dim", soft_wrap=True)
     console.print(_job_table(summary["jobs"]))
+    if summary["parallelism"]:
+        console.print(_parallelism_table(summary))
     for remark in _remarks(summary):
         console.print(remark)
     held = result.table("held_pairs").to_pylist()
@@ -423,6 +425,55 @@ def _job_table(jobs: Sequence[Mapping[str, Any]]) -> WholeTable:
             display.rate(job["accepted_bytes_per_s_per_node"]),
             display.decimal(job["mean_routers_visited"]),
         )
+    return table
+
+
+#: Columns of the shares of each parallelism: what neighbours have in common, and their own.
+PARALLELISM = (
+    ("", "parallelism"),
+    *(("sent in a step", name) for name in ("bytes", "share")),
+    *(("exposed", name) for name in ("mean", "slowest rank", "of a step")),
+)
+
+
+def parallelism_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """The training steps of a summary: job, what, and texts for :data:`PARALLELISM`.
+
+    Args:
+        summary: As ``Result.summary_dict``.
+    """
+    rows = []
+    for job in summary["jobs"]:
+        shares = [one for one in summary["parallelism"] if one["job"] == job["name"]]
+        if not shares:
+            continue
+        exposed = job["exposed_mean_ps"]
+        times = [display.duration(one) for one in (exposed, job["exposed_max_ps"])]
+        total = display.size(sum(one["bytes"] for one in shares))
+        part = exposed / job["iteration_ps"] if job["iteration_ps"] else None
+        step = f"all: {display.duration(job['iteration_ps'])}"
+        rows.append([job["name"], step, total, "", *times, display.percent(part)])
+        rows += [
+            [
+                job["name"],
+                one["parallelism"],
+                display.size(one["bytes"]),
+                display.percent(one["bytes_share"]),
+                display.duration(one["exposed_mean_ps"]),
+                display.duration(one["exposed_max_ps"]),
+                display.percent(one["exposed_share"]),
+            ]
+            for one in shares
+        ]
+    return rows
+
+
+def _parallelism_table(summary: Mapping[str, Any]) -> WholeTable:
+    table = _figures("Training", *PARALLELISM, keys=2)
+    before = None
+    for name, *row in parallelism_rows(summary):
+        table.add_row(*(escape(text) for text in ("" if name == before else name, *row)))
+        before = name
     return table
 
 

@@ -104,6 +104,8 @@ def _slices(result: Result) -> Iterator[dict[str, Any]]:
             name, args = row["activity"], {}
             if row["collective"] is not None:
                 name = f"{row['collective']}: {name}"
+            if row["parallelism"] is not None:
+                name = f"{row['parallelism']}: {name}"
             if row["cause_rank"] is not None:
                 args = {
                     "ended by a message of rank": row["cause_rank"],

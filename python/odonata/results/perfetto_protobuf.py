@@ -126,6 +126,8 @@ def packets(result: Result) -> Iterator[bytes]:
             name = row["activity"]
             if row["collective"] is not None:
                 name = f"{row['collective']}: {name}"
+            if row["parallelism"] is not None:
+                name = f"{row['parallelism']}: {name}"
             track = writer.uuid("rank", row["job"], row["rank"])
             yield writer.event(_BEGIN, track, row["begin_ps"], name)
             yield writer.event(_END, track, row["end_ps"])

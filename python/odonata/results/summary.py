@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import numpy as np
@@ -51,6 +51,9 @@ JOB_FIGURES = (
     "steady_from_ps",
     "iterations",
     "iterations_ended",
+    "iteration_ps",
+    "exposed_mean_ps",
+    "exposed_max_ps",
 )
 LINK_CLASS_FIGURES = (
     "links",
@@ -173,19 +176,32 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
     for row in tables["statistics"].to_pylist():
         intervals.setdefault(row["job"], {})[row["quantity"]] = row
     job_of_iteration = numbers(tables["iterations"], "job")
-    ended = numbers(tables["iterations"], "end_ps") >= 0
+    ends = numbers(tables["iterations"], "end_ps")
+    ended = ends >= 0
+    jobs = tables["jobs"].to_pylist()
     iterations = np.bincount(job_of_iteration, minlength=tables["jobs"].num_rows)
     iterations_ended = np.bincount(job_of_iteration[ended], minlength=tables["jobs"].num_rows)
+    latest = np.zeros(len(jobs))
+    np.maximum.at(latest, job_of_iteration[ended], ends[ended])
+    steps = [
+        (float(latest[row["job"]]) - row["start_ps"]) / many if many else None
+        for row, many in zip(jobs, iterations_ended.tolist(), strict=True)
+    ]
+    exposed, parallelism = _parallelism(tables["parallelism"], jobs, iterations_ended, steps)
+    figures = [
+        {
+            **_job(row, intervals.get(row["job"], {})),
+            "iterations": int(iterations[row["job"]]),
+            "iterations_ended": int(iterations_ended[row["job"]]),
+            "iteration_ps": steps[row["job"]],
+            **exposed.get(row["job"], {"exposed_mean_ps": None, "exposed_max_ps": None}),
+        }
+        for row in jobs
+    ]
     return {
         "run": run,
-        "jobs": [
-            {
-                **_job(row, intervals.get(row["job"], {})),
-                "iterations": int(iterations[row["job"]]),
-                "iterations_ended": int(iterations_ended[row["job"]]),
-            }
-            for row in tables["jobs"].to_pylist()
-        ],
+        "jobs": figures,
+        "parallelism": parallelism,
         "link_classes": _link_classes(tables["links"], measured_ps),
         "most_loaded_links": most_loaded_links(tables, measured_ps, 10, network_kinds),
     }
@@ -292,6 +308,53 @@ def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> 
         figures[f"{name}_uncorrelated"] = interval.get("uncorrelated")
         figures["steady_from_ps"] = interval.get("warmup_end_ps")
     return figures
+
+
+def _parallelism(
+    table: pa.Table,
+    jobs: Sequence[Mapping[str, Any]],
+    iterations: np.ndarray,
+    steps: Sequence[float | None],
+) -> tuple[dict[int, dict[str, float]], list[dict[str, Any]]]:
+    """Exposed communication of training steps, by job, and the share of each parallelism in it.
+
+    All is per iteration that has ended, or of the first one; ``exposed_share`` is of its time.
+    ``exposed_max_ps`` is of the rank that has most, in all or of this kind.
+    """
+    job_of_row, kinds = numbers(table, "job"), labels(table, "parallelism")
+    kind_of_row, rank = codes(table, "parallelism"), numbers(table, "rank")
+    exposed, rows = {}, []
+    for job in np.unique(job_of_row).tolist():
+        step, ranks, times = steps[job], jobs[job]["ranks"], max(int(iterations[job]), 1)
+
+        def of_ranks(
+            chosen: np.ndarray, ranks: int = ranks, times: int = times
+        ) -> dict[str, float]:
+            waited = numbers(table, "exposed_ps")[chosen]
+            by_rank = np.bincount(rank[chosen], waited, ranks) / times
+            mean, most = float(by_rank.mean()), float(by_rank.max())
+            return {"exposed_mean_ps": mean, "exposed_max_ps": most}
+
+        own = job_of_row == job
+        exposed[job] = of_ranks(own)
+        sent = int(numbers(table, "bytes")[own].sum())
+        for code, kind in enumerate(kinds):
+            chosen = own & (kind_of_row == code)
+            if not chosen.any():
+                continue
+            found = of_ranks(chosen)
+            count = int(numbers(table, "bytes")[chosen].sum())
+            rows.append(
+                {
+                    "job": jobs[job]["name"],
+                    "parallelism": kind,
+                    "bytes": count / times,
+                    "bytes_share": _fraction(count, sent),
+                    **found,
+                    "exposed_share": found["exposed_mean_ps"] / step if step else None,
+                }
+            )
+    return exposed, rows
 
 
 def _link_classes(links: pa.Table, measured_ps: int) -> list[dict[str, Any]]:

@@ -85,8 +85,10 @@ def build_tables(
 #: Tables of what is recorded on request, which results of before they existed lack.
 _LATER = (
     *("link_jobs", "link_waits", "arrivals", "held_pairs", "traffic_classes", "losses"),
-    "storage",
+    *("storage", "parallelism"),
 )
+#: Columns that such results lack, by table.
+_LATER_COLUMNS = {"rank_activity": ("parallelism",)}
 #: What columns of these names number.
 _JOBS, _ROUTERS, _NODES = "jobs", "routers", "nodes"
 _GROUPS, _RANKS = "groups", "ranks"
@@ -116,7 +118,14 @@ def read_tables(directory: Path, meta: Mapping[str, Any]) -> dict[str, pa.Table]
         if name in _LATER and not files[name].exists():
             tables[name] = schema.arrow_schema().empty_table()
         else:
-            tables[name] = read_table(files[name], schema.arrow_schema())
+            later = _LATER_COLUMNS.get(name, ())
+            table = read_table(files[name], schema.arrow_schema(), later=later)
+            for absent in later:
+                if absent not in table.column_names:
+                    field = schema.arrow_schema().field(absent)
+                    empty = pa.nulls(table.num_rows, field.type)
+                    table = table.append_column(field, empty)
+            tables[name] = table.select(schema.arrow_schema().names)
     for name, many in (("jobs", "job"), ("links", "link"), ("routers", "router")):
         rows = numbers(tables[name], many)
         if not np.array_equal(rows, np.arange(len(rows))):

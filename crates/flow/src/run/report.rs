@@ -44,6 +44,7 @@ impl Driver<'_> {
         let mut traffic = Vec::new();
         let mut rank_intervals = Vec::new();
         let mut storage = Vec::new();
+        let mut parallelism = Vec::new();
         for rank in &mut self.ranks {
             let times = rank.times(now);
             let job = &mut jobs[rank.job as usize];
@@ -52,6 +53,7 @@ impl Driver<'_> {
             job.unreceived_messages += rank.unreceived();
             job.ranks.push(times);
             storage.extend(rank.server_use());
+            parallelism.extend(rank.shares(now));
             let (job, source) = (rank.job, RankId(rank.rank));
             traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
                 job,
@@ -77,6 +79,7 @@ impl Driver<'_> {
             traffic,
             attribution: Vec::new(),
             storage,
+            parallelism,
             held_pairs: Vec::new(),
             arrivals: Vec::new(),
             timeline: TimelineCollector::merge(std::iter::once(&self.timeline)),

@@ -112,6 +112,11 @@ impl Part {
         })
     }
 
+    /// Number of its communicator.
+    pub fn communicator(&self) -> u32 {
+        self.communicator.number()
+    }
+
     /// Whether something comes next.
     pub fn is_ready(&self) -> bool {
         self.lanes.iter().any(Lane::is_ready)

@@ -1,7 +1,7 @@
 //! Tables of ranks and of their messages.
 
 use odonata_declare::Named;
-use odonata_load::CollectiveKind;
+use odonata_load::{CollectiveKind, Parallelism};
 use odonata_run::{RankActivity, RankTimes};
 
 use super::{Filling, id};
@@ -75,6 +75,40 @@ pub(super) fn ranks(run: &Run) -> Filling {
     table
 }
 
+/// What ranks of training steps did for each kind of parallelism.
+pub(super) fn parallelism(run: &Run) -> Filling {
+    let each = || run.outcome.parallelism.iter();
+    let mut table = Filling::new(
+        "parallelism",
+        "What ranks did for each kind of parallelism of a training step (motif `training`): one row \
+             per job, rank and kind, from the job's start until the rank finished.",
+    );
+    table.i32("job", "the job's row in `jobs`", each().map(|s| id(s.job)));
+    table.i32("rank", "rank within the job", each().map(|s| id(s.rank.0)));
+    table
+        .i8(
+            "parallelism",
+            "`sequence`: tensor parallelism with `sequence_parallel`; `pipeline`: with the gradients of \
+                 the embedding at both its ends; `data`: gradients; `zero`: gradients and weights \
+                 with `zero`",
+            each().map(|s| s.parallelism as u8),
+        )
+        .names(Parallelism::NAMES);
+    table.i64(
+        "messages",
+        "messages that the rank sent",
+        each().map(|s| s.share.messages),
+    );
+    table.i64("bytes", "their bytes", each().map(|s| s.share.bytes));
+    table.i64(
+        "exposed_ps",
+        "exposed communication: time in which the rank computed nothing of its own, waiting for \
+             these messages or busy with them",
+        each().map(|s| s.share.exposed_ps),
+    );
+    table
+}
+
 /// What ranks did when, if recorded.
 pub(super) fn rank_activity(run: &Run) -> Filling {
     let each = || run.outcome.rank_intervals.iter();
@@ -112,6 +146,14 @@ pub(super) fn rank_activity(run: &Run) -> Filling {
         )
         .or_none()
         .names(CollectiveKind::NAMES);
+    table
+        .i8(
+            "parallelism",
+            "the parallelism that a rank of a training step communicated for",
+            each().map(|i| i.parallelism.map_or(u8::MAX, |kind| kind as u8)),
+        )
+        .or_none()
+        .names(Parallelism::NAMES);
     table
         .i32(
             "cause_rank",

@@ -39,8 +39,8 @@ use odonata_network::{Routing, Topology};
 use odonata_run::{
     Arrival, CongestionControl, Conservation, Crossbar, Decisions, EngineConfig, HeldPair, JobLoad,
     JobOutcome, JobPlan, LinkAttribution, LinkOutcome, Measurement, Megabytes, Observer, Outcome,
-    PairTraffic, Parameter, PausedRun, RankInterval, RankTimes, Reconfiguration, ServerUse,
-    SimError, TimelineCollector, within_memory,
+    PairTraffic, Parameter, PausedRun, RankInterval, RankShare, RankTimes, Reconfiguration,
+    ServerUse, SimError, TimelineCollector, within_memory,
 };
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -540,6 +540,7 @@ fn finish<M: Model>(
     let mut attribution = Vec::new();
     let mut held_pairs = Vec::new();
     let mut storage = Vec::new();
+    let mut parallelism = Vec::new();
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
@@ -576,6 +577,7 @@ fn finish<M: Model>(
         for rank in &mut partition.ranks.all {
             rank_intervals.append(&mut rank.take_intervals());
             storage.extend(rank.server_use());
+            parallelism.extend(rank.shares(end));
             let (job, source) = (rank.job, RankId(rank.rank));
             traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
                 job,
@@ -587,6 +589,7 @@ fn finish<M: Model>(
     }
     attribution.sort_unstable_by_key(|link: &LinkAttribution| link.link);
     storage.sort_unstable_by_key(|server: &ServerUse| (server.job, server.rank));
+    parallelism.sort_unstable_by_key(|s: &RankShare| (s.job, s.rank, s.parallelism));
     held_pairs.sort_unstable_by_key(|pair: &HeldPair| (pair.source, pair.destination));
     rank_intervals.sort_unstable_by_key(|i: &RankInterval| (i.job, i.rank, i.begin));
     traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
@@ -613,6 +616,7 @@ fn finish<M: Model>(
         traffic,
         attribution,
         storage,
+        parallelism,
         held_pairs,
         arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
         conservation,

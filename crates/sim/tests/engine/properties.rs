@@ -47,6 +47,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
         reconfigurations,
         held_pairs,
         storage,
+        parallelism,
         resent_bytes,
     } = one;
     assert_eq!(
@@ -69,6 +70,7 @@ pub fn assert_same(one: &Outcome, other: &Outcome, what: &str) {
     assert_eq!(*events, other.events, "{what}: events");
     assert_eq!(*held_pairs, other.held_pairs, "{what}: held pairs");
     assert_eq!(*storage, other.storage, "{what}: storage");
+    assert_eq!(*parallelism, other.parallelism, "{what}: parallelism");
     assert_eq!(*resent_bytes, other.resent_bytes, "{what}: sent again");
 }
 

@@ -22,7 +22,7 @@ from odonata.plots.waits import wait_rows
 from odonata.plots.wiring import Wiring
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
-from odonata.report.summaries import cut_off, readable
+from odonata.report.summaries import PARALLELISM, cut_off, parallelism_rows, readable
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
 from odonata.scenario.files import named_files
@@ -122,6 +122,14 @@ def _summary(result: Result) -> Part:
     head = ["job", "nodes", "run time", "latency: mean", "median", "p99", "max"]
     head += ["delivered per node", "routers visited"]
     content.append(table(head, jobs, "Jobs: message latencies from creation to the last byte"))
+    if found["parallelism"]:
+        content.append(
+            table(
+                ["job", *(" ".join(names).strip() for names in PARALLELISM)],
+                parallelism_rows(found),
+                "Training: bytes and exposed communication of a step, and their shares",
+            )
+        )
     links = [
         [
             one["class"],

@@ -9,6 +9,7 @@ use crate::collective::{Algorithms, CollectiveCall};
 use crate::communicator::{Communicator, Members};
 use crate::cursor::Cursor;
 use crate::grid::Grid;
+use crate::parallelism::Parallelism;
 use crate::phases::Division;
 use crate::program::{Action, Totals};
 use crate::script::{Handle, Need, Operation, SCRIPT_CONTEXT, Script};
@@ -480,6 +481,23 @@ impl Script for Step {
 
     fn totals(&self) -> Option<Totals> {
         None
+    }
+
+    fn has_parallelism(&self) -> bool {
+        true
+    }
+
+    fn parallelism(&self, _: &Cursor, communicator: Option<u32>) -> Option<Parallelism> {
+        Some(match communicator {
+            None | Some(EMBEDDING_GROUP) => Parallelism::Pipeline,
+            Some(TENSOR_GROUP) if self.sharded.is_some() => Parallelism::Sequence,
+            Some(TENSOR_GROUP) => Parallelism::Tensor,
+            Some(CONTEXT_GROUP) => Parallelism::Context,
+            Some(EXPERT_GROUP) => Parallelism::Expert,
+            Some(DATA_GROUP | REPLICA_GROUP) if self.zero > 0 => Parallelism::Zero,
+            Some(DATA_GROUP | REPLICA_GROUP) => Parallelism::Data,
+            Some(_) => return None,
+        })
     }
 
     fn iterations(&self) -> u32 {

@@ -5,11 +5,13 @@
 mod router;
 
 use odonata_mpi::matching::{Arrived, Envelope, Line, Matching, Posted, Unmatched, Wanted};
-use odonata_mpi::{Outgoing, Processor, RankRecord, Reply, Sending, ServerRecord, Stage, Task};
+use odonata_mpi::{
+    Outgoing, Processor, RankRecord, Reply, Sending, ServerRecord, Shares, Stage, Task,
+};
 use odonata_network::PacketRoute;
 use odonata_run::{
     Activity, Arrival, Histogram, JobAtLink, JobLoad, JobWait, MediumState, MessageRecord,
-    RankInterval, RankTimes, ServerCounts, Timeline, Traffic,
+    RankInterval, RankTimes, ServerCounts, Share, Timeline, Traffic,
 };
 
 use super::sound::{Checked, Here, LATEST, MOST, Numbers, Sound, ensure, sound};
@@ -286,8 +288,14 @@ sound! {
         since: time "since when a rank does something", times: each,
         cause: rank "the cause of a rank's wait", intervals: each, traffic: each, matching: each, granted,
         held: each, unfinished: each, next_handle, last_to, delayed: each, leaving, server: each,
+        shares: each,
     }
     ServerRecord { medium: each, replies: each, counts: each }
+    Shares { now, all: each }
+    Share {
+        messages: amount "counts of a parallelism", bytes: amount "counts of a parallelism",
+        exposed_ps: amount "counts of a parallelism",
+    }
     MediumState {
         free_at: time "when a medium is free", read_at: time "when a medium is free",
         drained_at: time "when a burst buffer is empty",
@@ -307,7 +315,8 @@ sound! {
     }
     RankInterval {
         job: own_job "the rank of an interval", rank: own_rank "the rank of an interval", begin,
-        end: time "the time of an interval", activity, collective, cause: rank "the cause of an interval",
+        end: time "the time of an interval", activity, collective,
+        parallelism, cause: rank "the cause of an interval",
     }
     Traffic { messages: amount "counted messages", bytes: amount "counted messages" }
     Sending {

@@ -214,6 +214,12 @@ impl<T: Sound> Sound for Box<T> {
     }
 }
 
+impl<T: Sound, const N: usize> Sound for [T; N] {
+    fn check(&self, here: &Here<'_, '_>) -> Checked {
+        self.iter().try_for_each(|part| part.check(here))
+    }
+}
+
 impl<T: Sound> Sound for Vec<T> {
     fn check(&self, here: &Here<'_, '_>) -> Checked {
         self.iter().try_for_each(|part| part.check(here))
