@@ -144,11 +144,10 @@ def cabled(*cables: str, switches: str = "abc") -> str:
             f'switchguid=0x{guid}({guid})\nSwitch\t8 "S-{guid}"\t# "leaf {switch}" base port 0\n'
         )
         for port, (name, number) in sorted(ports.items()):
-            there = (
-                f'"S-20000{name}"[{number}]\t# "leaf {name}" lid 1 4xEDR'
-                if name in switches
-                else f'"H-{"0" * 10}10000{number}"[1](10000{number})\t# "n{number} HCA-1" lid 2 4xEDR'
-            )
+            there = f'"S-20000{name}"[{number}]\t# "leaf {name}" lid 1 4xEDR'
+            if name not in switches:
+                guid = f"10000{number}"
+                there = f'"H-{guid:0>16}"[1]({guid})\t# "n{number} HCA-1" lid 2 4xEDR'
             text += f"[{port}]\t{there}\n"
         text += "\n"
     return text
