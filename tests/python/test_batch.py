@@ -89,7 +89,8 @@ def test_reasons_of_waits_are_what_was_free_at_submission(tmp_path: Path, log: P
         command,
         ["schedule", str(log), "--no-plots", "--policy", "fcfs", "--out", str(tmp_path / "a")],
     )
-    assert f"3 jobs: when submitted, {BEHIND_OTHERS} (53 s in all)" in printed.output
+    assert f"3 jobs: {BEHIND_OTHERS} (53 s in all)" in printed.output
+    assert f"1 job: {TOO_FEW} (9 s in all)" in printed.output
     large = tmp_path / "large.swf"
     large.write_text(swf((0, 11, 10, 10), (1, 1, 10, 10)))
     (refused,) = reasons(odonata.schedule(large))

@@ -10,9 +10,11 @@ from click.testing import CliRunner
 import odonata
 from odonata.batch import Outage, Window, read_job_log, run_schedules
 from odonata.batch.schedules import load_schedules
+from odonata.batch.waits import AGAIN
 from odonata.cli.commands import odonata as command
 from odonata.errors import JobLogError
 from odonata.scenario import Scenario
+from odonata.study.comparing import compare
 from test_batch import EXAMPLE, swf
 from test_slurm import CONF, job
 
@@ -54,7 +56,9 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     assert lost["fate"].tolist() == ["node-fail"] + ["finished"] * 4
     assert "node 0 failed at 4 s" in lost["reason"].tolist()[0]
     assert "put back into the queue" in answer.output and "node-hours lost" in answer.output
-    assert "a node failed later" in answer.output and "ended: node 0 failed" in answer.output
+    # A waited from 4 to 10 s, B as if nothing had failed.
+    assert f"1 job: {AGAIN} (6 s in all)" in answer.output
+    assert "ended: node 0 failed" in answer.output
     # What was written is read again, and the scenario runs again.
     (first, second), _ = load_schedules(out)
     assert first.figure("requeues") == 1 and second.figure("node_fails") == 1
@@ -68,6 +72,31 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     # The same in Python.
     own = odonata.schedule(log, outages=[Outage((0,), 4, 6)])
     assert own.jobs["start_s"].to_pylist() == [10, 20, 30, 2, 4]
+
+
+def test_failures_are_compared_with_a_schedule_without(log: Path, tmp_path: Path) -> None:
+    failing, plain = tmp_path / "failing", tmp_path / "plain"
+    outage = ("--outage", "4s..6s,0")
+    assert call("schedule", log, *outage, "--out", failing, "--no-plots").exit_code == 0
+    assert call("schedule", log, "--out", plain, "--no-plots").exit_code == 0
+    rows = compare(failing, plain).table.to_pylist()
+    found = {
+        (row["quantity"], row["result"].split(":")[0]): row["value"]
+        for row in rows
+        if row["scope"] == "schedule"
+    }
+    # By hand as above: A's 6 nodes for 4 s, node 0 for 2 s.
+    assert found["requeues", "failing"] == 1 and found["requeues", "plain"] == 0
+    assert found["lost_node_hours", "failing"] == pytest.approx(24 / 3600)
+    assert found["out_node_hours", "failing"] == pytest.approx(2 / 3600)
+    assert found["lost_node_hours", "plain"] == found["out_node_hours", "plain"] == 0
+    assert "lost_processor_hours" not in {quantity for quantity, _ in found}
+    assert "requeues" not in compare(plain, plain).table["quantity"].to_pylist()
+
+
+def test_nothing_lost_is_zero(log: Path) -> None:
+    late = odonata.schedule(log, outages=[Outage((0,), 1000, None)])
+    assert str(late.summary["failures"]["lost_node_seconds"]) == "0.0"
 
 
 def test_without_failures_nothing_is_new(log: Path) -> None:
@@ -183,7 +212,7 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = call(*common, "--outage", "10s..15s,nid[001-002]", "--out", out)
     assert answer.exit_code == 0, answer.output
-    assert "a job was requeued" in answer.output
+    assert "Requeued as a node failed: 2; ended so: 0 jobs; lost: 0.0 CPU hours" in answer.output
     rows = pq.read_table(out / "jobs.parquet", partitioning=None).to_pylist()
     log = read_job_log(jobs)
     first = log.jobs["submit_s"][0].as_py()

@@ -104,6 +104,17 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert answer["recorded"]["jobs"] == 5
     assert (out / "jobs.parquet").exists()
+    # Jobs 1 to 5 waited 60 s less their submission, 0 to 4 s: 56 to 60.
+    assert answer["recorded"]["rows"]["wait, p90"][0] == "60 s"
+    options = ["--out", str(tmp_path / "again")]
+    done = CliRunner().invoke(odonata, ["slurm", str(jobs), "--conf", str(conf), *options])
+    summary = answer["schedules"]["slurm"]["summary"]
+    assert "wait, median" in done.output and "wait, mean" in done.output
+    assert f"{summary['utilisation']:.1%}" in done.output
+    assert "until the last submission" in done.output
+    assert "Why jobs waited, slurm:" in done.output
+    assert "1 job: never started: " in done.output
+    assert "1 job never starts" in done.output
 
 
 def test_grap_in_the_place_of_slurms_choice(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def describe_log(log: JobLog) -> dict[str, Any]:
         "submitted": _submitted(submit, meta["epoch"], span_s),
         f"{unit[:-1]}_seconds": float((sizes * run.astype(float)).sum()),
         "offered_load": _load(sizes, run, machine, span_s),
-        "figures": {name: _figures(values) for name, values in columns.items() if len(values)},
+        "figures": {name: figures_of(values) for name, values in columns.items() if len(values)},
         "users": int(table["user"].combine_chunks().dictionary.__len__()),
         "statuses": {
             name: int(count)
@@ -58,7 +58,8 @@ def _known(values: Any) -> Any:
     return values[values >= 0]
 
 
-def _figures(values: Any) -> dict[str, float]:
+def figures_of(values: Any) -> dict[str, float]:
+    """Mean, median, 90th percentile and maximum."""
     return {
         "mean": float(values.mean()),
         "median": float(np.median(values)),

@@ -224,7 +224,7 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
                 label=label,
             )
     machine = int(schedules[0].summary["machine"])
-    upper.axhline(machine, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)))
+    upper.axhline(machine, color=MUTED, linewidth=0.8, linestyle=(0, (4, 2)), label="machine")
     upper.set_ylim(0, machine * 1.12)
     upper.set_title("Machine and queue over time")
     what = schedules[0].unit
@@ -233,8 +233,7 @@ def draw_utilisation(figure: Figure, schedules: Sequence[Schedule]) -> None:
     lower.set_ylim(bottom=0)
     lower.set_xlim(0, (last - origin) / length)
     lower.set_xlabel(f"{unit} since the first submission")
-    if len(schedules) > 1:
-        upper.legend(loc="lower right", ncols=min(4, len(schedules)))
+    upper.legend(loc="lower right", ncols=min(4, len(schedules) + 1))
 
 
 def draw_waits(figure: Figure, schedules: Sequence[Schedule]) -> None:

@@ -162,6 +162,9 @@ class Schedule:
             }
         )
         self.summary: dict[str, Any] = raw["meta"]["summary"]
+        if failures := self.summary.get("failures"):
+            # The engine's sum of nothing is -0.0.
+            self.summary["failures"] = {key: value + 0 for key, value in failures.items()}
         self.unit: str = self.summary["unit"]
         self.cost: dict[str, Any] = raw["meta"].get("cost", {})
 

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from odonata.batch.schedules import Schedule
 
 #: Waited although enough nodes were free; none of which says that they were in one place.
-BEHIND_OTHERS = "enough were free, but kept for jobs ahead, or not where the job may run"
-TOO_FEW = "too few were free"
-AGAIN = "a node failed later, and they waited again"
+BEHIND_OTHERS = (
+    "when submitted, enough were free, but kept for jobs ahead, or not where the job may run"
+)
+TOO_FEW = "when submitted, too few were free"
+AGAIN = "back in the queue as a node failed: waits before and after that"
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Reason:
     Attributes:
         text: The reason.
         jobs: How many jobs.
-        wait_s: The sum of their waits; 0 of jobs that never ran, or whose node failed.
+        wait_s: The sum of their waits; 0 of jobs that never ran, or whose node failed for good.
         has_run: Whether they ran and did not get to their end.
     """
 

@@ -291,6 +291,7 @@ def print_outcomes(
             )
     row("overtook others", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
     row(f"utilisation, {schedules[0].unit}", lambda s: f"{s['utilisation']:.1%}")
+    row("  until the last submission", lambda s: f"{s['utilisation_until_last_submit']:.1%}")
     row("makespan", lambda s: span(s["makespan_s"]))
     for which in ("mean", "median", "p90", "max"):
         row(f"wait, {which}", lambda s, which=which: span(s["wait_s"][which]))
@@ -312,23 +313,25 @@ def print_outcomes(
     console.print(table)
     for each in schedules:
         if not isinstance(each, Outcome):
-            _print_reasons(console, each)
+            print_reasons(console, each)
     console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
 
 
-def _print_reasons(console: Console, schedule: Schedule) -> None:
+def print_reasons(console: Console, schedule: Schedule) -> None:
     """Prints why jobs waited, and why some never ran."""
     from odonata.batch.describe import span
     from odonata.batch.waits import reasons
 
     found = reasons(schedule)
     if found:
-        console.print(f"[bold]Why jobs waited[/], {escape(schedule.name)}:")
+        # Logs give no reasons; a schedule that was not simulated has no cost.
+        whence = "" if schedule.cost else ", by the nodes that jobs of the log held"
+        console.print(f"[bold]Why jobs waited[/], {escape(schedule.name)}{whence}:")
     for one in found:
-        wait = f"when submitted, {one.text} ({span(one.wait_s)} in all)"
         never = "ended" if one.has_run else "never started"
-        text = wait if one.wait_s else f"{never}: {one.text}"
-        console.print(f"  {one.jobs:>9,} jobs: {escape(text)}", soft_wrap=not has_edge(console))
+        text = f"{one.text} ({span(one.wait_s)} in all)" if one.wait_s else f"{never}: {one.text}"
+        jobs = f"{one.jobs:>9,} {'job' if one.jobs == 1 else 'jobs'}"
+        console.print(f"  {jobs}: {escape(text)}", soft_wrap=not has_edge(console))
 
 
 def _stretch(schedule: Schedule | Outcome) -> float | None:

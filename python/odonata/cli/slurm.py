@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number, Whole
+from odonata.cli.schedule import print_reasons
 from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
     debug_option,
@@ -197,15 +198,21 @@ def slurm(
             table.add_column(name, justify="right")
         for name, (recorded, value) in figures["rows"].items():
             table.add_row(name, recorded, value)
+        for name, key in (("", ""), (" until the last submission", "_until_last_submit")):
+            share = f"{simulated.summary[f'utilisation{key}']:.1%}"
+            table.add_row(f"utilisation, CPUs{name}", "", share)
         terminal().print(table)
+        print_reasons(terminal(), simulated)
         refused = simulated.summary["refused"]
         if refused:
-            terminal().print(f"{refused:,} jobs never start; the column reason says why")
+            starts = "job never starts" if refused == 1 else "jobs never start"
+            terminal().print(f"{refused:,} {starts}; the column reason says why")
         failed = simulated.summary.get("failures")
         if failed is not None:
+            ended = failed["node_fails"]
             terminal().print(
-                f"{failed['requeues']:,} times a job was requeued as a node failed, "
-                f"{failed['node_fails']:,} jobs ended so; lost: "
+                f"Requeued as a node failed: {failed['requeues']:,}; ended so: {ended:,} "
+                f"{'job' if ended == 1 else 'jobs'}; lost: "
                 f"{failed['lost_processor_seconds'] / 3600:,.1f} CPU hours"
             )
         terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
@@ -234,12 +241,14 @@ def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedN
 
 
 def beside_recorded(jobs: Any) -> dict[str, Any]:
-    """Mean waits and the rank correlation of starts, of jobs that started in both.
+    """Waits and the rank correlation of starts, of jobs that started in both.
 
     Args:
         jobs: Table of a schedule.
     """
     import numpy as np
+
+    from odonata.batch.describe import figures_of, span
 
     frame = jobs.select(["submit_s", "start_s", "wait_s", "recorded_wait_s"]).to_pandas()
     both = frame.dropna()
@@ -250,14 +259,14 @@ def beside_recorded(jobs: Any) -> dict[str, Any]:
     # Starts that are all the same have no order to compare.
     ordered = all(rank.nunique() > 1 for rank in ranks)
     correlation = float(np.corrcoef(*ranks)[0, 1]) if ordered else None
-    waits = float(both["recorded_wait_s"].mean()), float(both["wait_s"].mean())
+    waits = [figures_of(both[name].to_numpy()) for name in ("recorded_wait_s", "wait_s")]
     return {
         "jobs": len(both),
-        "mean_wait_s": {"recorded": waits[0], "simulated": waits[1]},
+        "mean_wait_s": {"recorded": waits[0]["mean"], "simulated": waits[1]["mean"]},
         "rank_correlation_of_starts": correlation,
         "rows": {
             "jobs": (f"{len(both):,}", f"{len(both):,}"),
-            "mean wait": (f"{waits[0]:,.1f} s", f"{waits[1]:,.1f} s"),
+            **{f"wait, {which}": tuple(span(one[which]) for one in waits) for which in waits[0]},
             "rank correlation of starts": (
                 "",
                 "–" if correlation is None else f"{correlation:.3f}",

@@ -29,6 +29,13 @@ NAMES: Mapping[str, str] = {
     "utilisation_mean": "mean utilisation",
     "utilisation_max": "highest utilisation",
     "stall_mean": "mean blocking",
+    "requeues": "put back into the queue",
+    "node_fails": "lost jobs",
+    **{
+        f"{key}_{unit}_hours": f"{unit}-hours {words}"
+        for key, words in (("lost", "lost"), ("out", "out of service"))
+        for unit in ("node", "processor")
+    },
 }
 
 

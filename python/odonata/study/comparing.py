@@ -44,8 +44,12 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         *("mean_wait_s", "median_wait_s", "p90_wait_s", "max_wait_s"),
         *("mean_bounded_slowdown", "median_bounded_slowdown", "utilisation", "makespan_s"),
         *("mean_queue", "max_queue", "fragmentation", "refused", "killed", "backfilled"),
+        *("requeues", "node_fails", "lost_node_hours", "out_node_hours"),
+        *("lost_processor_hours", "out_processor_hours"),
     ),
 }
+#: Of these, figures that schedules have only where nodes fail.
+_FAILURES = QUANTITIES["schedule"][-6:]
 #: Where the summary holds the rows of a scope, and the key of their names.
 _ROWS = {
     "job": ("jobs", "name"),
@@ -294,6 +298,9 @@ def _read_schedules(directory: Path, label: str) -> list[Compared]:
     found = []
     for one in schedules:
         summary = {"name": "all jobs", **{name: one.figure(name) for name in FIGURES}}
+        for key, value in (one.summary.get("failures") or {}).items():
+            is_time = key.endswith("_seconds")
+            summary[key.replace("_seconds", "_hours")] = value / 3600 if is_time else value
         table = tables.get(one.name)
         dumped = {} if table is None else table.as_written()
         whole = {} if scenario is None else scenario.to_dict()
@@ -320,6 +327,9 @@ def _compared(
 ) -> list[dict[str, Any]]:
     """Rows of the table, or none if a result has no such figure."""
     cells = [one.cell(scope, name, quantity) for one in results]
+    if quantity in _FAILURES and any(cell is not None for cell in cells):
+        # Where no node can fail, none was lost.
+        cells = [Cell({}, {0: 0.0}) if cell is None else cell for cell in cells]
     rows = []
     for one, cell in zip(results, cells, strict=True):
         base = cells[0]
