@@ -48,7 +48,7 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         *("lost_processor_hours", "out_processor_hours"),
     ),
 }
-#: Of these, figures that schedules have only where nodes fail.
+#: Figures that schedules have only where nodes fail.
 _FAILURES = QUANTITIES["schedule"][-6:]
 #: Where the summary holds the rows of a scope, and the key of their names.
 _ROWS = {
