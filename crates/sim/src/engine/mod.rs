@@ -354,7 +354,7 @@ fn simulate_within<M: Model>(
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => {
                 // What is given up as the run ends may be what others wait for.
-                let at = partitions.iter().map(|p| p.now).max().unwrap_or(0);
+                let at = partitions.iter().map(|p| p.latest_event).max().unwrap_or(0);
                 if abort(&shared, &mut partitions, at) {
                     continue;
                 }
@@ -635,7 +635,8 @@ fn finish<M: Model>(
 fn last_end<M: Model>(partitions: &[Box<Partition<'_, M>>]) -> u64 {
     let jobs = partitions.iter().flat_map(|p| &p.accounts.jobs);
     let aborts = jobs.clone().any(|job| job.aborted.is_some());
-    let still = partitions.iter().map(|p| p.now).filter(|_| aborts).max();
+    let events = partitions.iter().map(|p| p.latest_event);
+    let still = events.filter(|_| aborts).max();
     let ends = jobs.map(|job| match job.has_end {
         true => job.last_finish.max(job.last_delivery),
         false => job.last_finish,

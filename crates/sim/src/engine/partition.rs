@@ -76,8 +76,11 @@ pub(super) struct Partition<'a, M: Model> {
     pub probe: M::Probe,
     pub neighbours: Neighbours,
     pub window: Window,
-    /// Time of the last event.
+    /// Time of the event that was last seen; in a window, router follows router.
     pub now: u64,
+    /// Where packets can be lost: time of the latest event of all routers, credits included: the
+    /// same, over all partitions, whatever their number.
+    pub latest_event: u64,
     /// When a packet last left a port.
     pub last_move: u64,
     /// Number of the boundary before the last step, the same in all partitions.
@@ -242,6 +245,7 @@ impl<'a, M: Model> Partition<'a, M> {
             neighbours: Neighbours::new(bounds),
             window: Window::default(),
             now: 0,
+            latest_event: 0,
             last_move: 0,
             latest_boundary: None,
         };

@@ -142,6 +142,11 @@ impl<M: Model> Partition<'_, M> {
             if !(events.is_empty() && self.window.upcoming.is_empty()) {
                 self.simulate_router(routing, group.router, first_port, events, early);
             }
+            if self.shared.outages.is_some() {
+                let credit = early.iter().map(|credit| credit.offset()).max();
+                let credit = credit.map_or(0, |offset| self.window.start + offset);
+                self.latest_event = self.latest_event.max(self.now).max(credit);
+            }
             if self.routing.reads_occupancy {
                 for &credit in early {
                     let port = self.creditor(first_port, credit);
