@@ -9,12 +9,16 @@ from typing import Any
 
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.text import Text
+from rich.console import Console
 
 import odonata
 from command import call
 from odonata import Checkpoint, Scenario, ScenarioError
 from odonata.errors import JobLogError
 from odonata.network.exporting import export_network
+from odonata.report.html import write_report
+from odonata.report.summaries import print_summary
 
 #: A dragonfly of 72 nodes, 36 routers, 9 groups, one link between every two groups.
 DRAGONFLY = {"family": "dragonfly", "p": 2, "a": 4, "h": 2}
@@ -693,6 +697,38 @@ def test_a_job_whose_packets_find_no_way_is_aborted() -> None:
     assert row["bytes_lost"] == 256
     assert 15_000_000 <= row["aborted_ps"] <= 16_000_000
     assert found.meta["lost_bytes"] == 256
+    (job,) = found.summary_dict["jobs"]
+    assert {name: job[name] for name in row if name != "job"} == {
+        name: value for name, value in row.items() if name != "job"
+    }
+
+
+def test_a_job_that_was_aborted_is_said_to_be(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the summary, the picture, the report, comparisons, and tables of sweeps."""
+    cut = {"outages": [{"nodes": [1], "at": "1 ps"}], "resend_after": "5 us"}
+    lost, whole = losing({**cut, "retries": 1}), losing({"outages": [{"nodes": [1], "at": "1 s"}]})
+    print_summary(Console(width=300), lost, None)
+    said = capsys.readouterr().out
+    assert "a packet of it was lost once more after 1 retry; 256 B were lost with the job" in said
+    assert "0 B delivered, 256 B lost with jobs that were aborted; 2 packets were lost" in said
+    print_summary(Console(width=300), whole, None)
+    assert "lost" not in capsys.readouterr().out
+    texts = lost.plot.overview().findobj(Text)
+    assert any("job was aborted" in text.get_text() for text in texts)
+    lost.save(tmp_path / "lost")
+    whole.save(tmp_path / "whole")
+    page = write_report(tmp_path / "lost", out=tmp_path / "report.html").read_text("utf-8")
+    assert "job was aborted at" in page
+    (notice,) = odonata.compare(tmp_path / "lost", tmp_path / "whole").notices
+    assert notice.startswith("lost: job was aborted")
+    done = call(
+        *("sweep", tmp_path / "lost" / "scenario.toml", "--set", "failures.retries=1,2"),
+        *("--jobs", "1", "--out", tmp_path / "sweep"),
+        directory=tmp_path,
+    )
+    assert "2 ‡" in done.stdout and "‡ aborted: job" in done.stdout
 
 
 def test_what_is_drawn_at_a_moment_is_what_is_drawn_for_the_whole_run() -> None:

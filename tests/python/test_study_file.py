@@ -327,6 +327,7 @@ def test_dataset_has_its_documented_columns(undisturbed: tuple[Path, bytes]) -> 
         ("run_time_us", "double"),
         ("busiest_global", "double"),
         ("saturated", "list<element: string>"),
+        ("aborted", "list<element: string>"),
         ("fingerprint", "string"),
         ("version", "string"),
     ]

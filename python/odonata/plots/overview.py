@@ -12,6 +12,7 @@ from odonata.plots.latency import draw_latency
 from odonata.plots.links import draw_link_load
 from odonata.plots.style import MUTED
 from odonata.plots.timeline import draw_timeline
+from odonata.results.summary import aborted_jobs
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -37,6 +38,7 @@ def draw_overview(figure: Figure, result: Result) -> None:
         f"{meta['routing']} routing",
         f"{display.duration(meta['end_ps'])} simulated",
         f"{display.size(meta['delivered_bytes'])} delivered",
+        *(f"{name} was aborted" for name in aborted_jobs(result.summary_dict)),
     ]
     headline.text(0.012, 0.16, "   ·   ".join(facts), fontsize=9.5, color=MUTED, va="center")
     upper, lower = body.subfigures(2, 1, hspace=0.04)

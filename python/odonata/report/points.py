@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
 #: Rows of the table in the terminal; all are in the dataset.
 MOST_ROWS = 100
+#: Marks of points by the column of the dataset that names jobs there, and what they say of these.
+_MARKS = {
+    "saturated": ("†", "saturated: traffic of {} piles up, and latencies grow with the run"),
+    "aborted": ("‡", "aborted: {}, whose figures are of the time before"),
+}
 
 
 def print_points(
@@ -33,6 +38,10 @@ def print_points(
     """
     shown = rows[:MOST_ROWS]
     console.print(points_table(study, shown))
+    for column, (mark, text) in _MARKS.items():
+        jobs = dict.fromkeys(name for row in shown for name in row.get(column) or ())
+        if jobs:
+            console.print(f"{mark} {text.format(', '.join(jobs))}", markup=False, soft_wrap=True)
     if len(rows) > len(shown):
         console.print(f"… and {len(rows) - len(shown):,} more points in {directory}", markup=False)
 
@@ -54,8 +63,12 @@ def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> WholeTa
         job = measure.job or ""
         table.add_column(escape(measure.label), justify="right", job=job, bars=bars)
     for row in rows:
+        keys = [_cell(row[name]) for name in names]
+        marks = "".join(mark for column, (mark, _) in _MARKS.items() if row.get(column))
+        if keys and marks:
+            keys[-1] += f" {marks}"
         figures = (_figure(row[measure.column_name]) for measure in study.measure)
-        table.add_row(*(escape(_cell(row[name])) for name in names), *figures)
+        table.add_row(*map(escape, keys), *figures)
     return table
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from odonata import display
 from odonata.report.tables import WholeTable
 from odonata.results import Result
-from odonata.results.summary import is_open_loop, per_node, saturated_jobs
+from odonata.results.summary import aborted_jobs, is_open_loop, per_node, saturated_jobs
 from odonata.scenario import Scenario
 from odonata.terminal import has_edge
 
@@ -44,7 +44,7 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(_job_table(summary["jobs"]))
     if summary["parallelism"]:
         console.print(_parallelism_table(summary))
-    for remark in _remarks(summary):
+    for remark in _remarks(summary, result.scenario):
         console.print(remark)
     held = result.table("held_pairs").to_pylist()
     if held:
@@ -58,7 +58,7 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
                 f"  {display.percent(link['utilisation']):>7} busy, "
                 f"{display.percent(link['stall']):>7} blocked   {escape(link['name'])}"
             )
-    console.print(_conservation(run), style="dim")
+    console.print(_conservation(summary), style="dim")
     if directory is not None:
         console.print(f"\nResults: [bold]{escape(str(directory))}[/]")
         overview = directory / "overview.png"
@@ -477,7 +477,7 @@ def _parallelism_table(summary: Mapping[str, Any]) -> WholeTable:
     return table
 
 
-def _remarks(summary: Mapping[str, Any]) -> list[str]:
+def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]:
     """What a reader should notice about the jobs: how sure their means are, and what is wrong."""
     run = summary["run"]
     full = saturated_jobs(summary)
@@ -485,7 +485,7 @@ def _remarks(summary: Mapping[str, Any]) -> list[str]:
     for job in summary["jobs"]:
         name = f"[yellow]{escape(job['name'])}[/]"
         remarks += _confidence(job)
-        how_far = cut_off(job, run)
+        how_far = aborted(job, scenario) or cut_off(job, run)
         if how_far is not None:
             remarks.append(f"{name} {how_far}")
         elif job["name"] in full:
@@ -518,6 +518,25 @@ def _held_back(pairs: int, longest: Mapping[str, Any], whose: str = "") -> str:
         f"Congestion control held back {pairs:,} pairs of nodes{whose}, the longest from node "
         f"{longest['source_node']} to {longest['destination_node']} for "
         f"{display.duration(longest['held_ps'])}."
+    )
+
+
+def aborted(job: Mapping[str, Any], scenario: Scenario | None) -> str | None:
+    """Why and when a job was aborted, and what was lost with it; ``None`` of others.
+
+    Args:
+        job: A job of a summary.
+        scenario: What was simulated, if known: says how often packets are sent again.
+    """
+    if job["aborted_ps"] is None:
+        return None
+    given = {} if scenario is None else scenario.to_dict().get("failures", {})
+    count = given.get("retries")
+    tried = "all retries" if count is None else f"{count} {'retry' if count == 1 else 'retries'}"
+    return (
+        f"was aborted at {display.duration(job['aborted_ps'])}: a packet of it was lost once more "
+        f"after {tried}; {display.size(job['bytes_lost'])} were lost with the job, whose figures "
+        "are of the time before."
     )
 
 
@@ -609,7 +628,8 @@ def _figures(first: str, *others: str | tuple[str, str], keys: int = 1) -> Whole
     return table
 
 
-def _conservation(run: Mapping[str, Any]) -> str:
+def _conservation(summary: Mapping[str, Any]) -> str:
+    run = summary["run"]
     text = f"{display.size(run['created_bytes'])} created, "
     text += f"{display.size(run['delivered_bytes'])} delivered"
     if run["backlog_bytes"] or run["in_flight_bytes"]:
@@ -617,10 +637,15 @@ def _conservation(run: Mapping[str, Any]) -> str:
             f", {display.size(run['backlog_bytes'])} still waiting at their nodes, "
             f"{display.size(run['in_flight_bytes'])} still in the network"
         )
-    if run.get("lost_bytes"):
+    if run["lost_bytes"]:
         text += f", {display.size(run['lost_bytes'])} lost with jobs that were aborted"
-    if run.get("resent_bytes"):
+    if run["resent_bytes"]:
         text += f"; links sent {display.size(run['resent_bytes'])} again"
+    lost = sum(job["packets_lost"] for job in summary["jobs"])
+    if lost:
+        packets = "1 packet was" if lost == 1 else f"{lost:,} packets were"
+        unless = " unless their job was aborted" if aborted_jobs(summary) else ""
+        text += f"; {packets} lost on the way and sent again{unless}"
     return f"Every byte is accounted for: {text}."
 
 

@@ -28,6 +28,8 @@ RUN_FIGURES = (
     "delivered_bytes",
     "backlog_bytes",
     "in_flight_bytes",
+    "lost_bytes",
+    "resent_bytes",
 )
 JOB_FIGURES = (
     "nodes",
@@ -54,6 +56,9 @@ JOB_FIGURES = (
     "iteration_ps",
     "exposed_mean_ps",
     "exposed_max_ps",
+    "packets_lost",
+    "bytes_lost",
+    "aborted_ps",
 )
 LINK_CLASS_FIGURES = (
     "links",
@@ -170,6 +175,9 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         "delivered_bytes": meta["delivered_bytes"],
         "backlog_bytes": meta["backlog_bytes"],
         "in_flight_bytes": meta["in_flight_bytes"],
+        # Results of before it was counted lost nothing.
+        "lost_bytes": meta.get("lost_bytes", 0),
+        "resent_bytes": meta.get("resent_bytes", 0),
     }
     network_kinds = ("local", "global")
     intervals: dict[int, dict[str, dict[str, Any]]] = {}
@@ -181,6 +189,7 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
     jobs = tables["jobs"].to_pylist()
     iterations = np.bincount(job_of_iteration, minlength=tables["jobs"].num_rows)
     iterations_ended = np.bincount(job_of_iteration[ended], minlength=tables["jobs"].num_rows)
+    losses = {row["job"]: row for row in tables["losses"].to_pylist()}
     latest = np.zeros(len(jobs))
     np.maximum.at(latest, job_of_iteration[ended], ends[ended])
     steps = [
@@ -195,6 +204,7 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
             "iterations_ended": int(iterations_ended[row["job"]]),
             "iteration_ps": steps[row["job"]],
             **exposed.get(row["job"], {"exposed_mean_ps": None, "exposed_max_ps": None}),
+            **_losses(losses.get(row["job"], {})),
         }
         for row in jobs
     ]
@@ -273,6 +283,15 @@ def saturated_jobs(summary: Mapping[str, Any]) -> list[str]:
             job["accepted_bytes_per_s_ci95"] or 0.0,
         )
     ]
+
+
+def aborted_jobs(summary: Mapping[str, Any]) -> list[str]:
+    """Names of the jobs that were aborted, as a packet of them was lost too often.
+
+    Args:
+        summary: As ``Result.summary_dict``, or one of a schedule, which has no jobs in it.
+    """
+    return [job["name"] for job in summary.get("jobs", ()) if job["aborted_ps"] is not None]
 
 
 def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -355,6 +374,15 @@ def _parallelism(
                 }
             )
     return exposed, rows
+
+
+def _losses(row: Mapping[str, Any]) -> dict[str, Any]:
+    """What failures took from a job; only a scenario in which packets are lost has a row of it."""
+    return {
+        "packets_lost": row.get("packets_lost", 0),
+        "bytes_lost": row.get("bytes_lost", 0),
+        "aborted_ps": row.get("aborted_ps"),
+    }
 
 
 def _link_classes(links: pa.Table, measured_ps: int) -> list[dict[str, Any]]:

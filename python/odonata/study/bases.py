@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 STUDY_FILE = "study.toml"
 BASE_FILE = "base.toml"
 #: Columns that every dataset has.
-FIXED_COLUMNS = ("point", "seed", "saturated", "fingerprint", "version")
+FIXED_COLUMNS = ("point", "seed", "saturated", "aborted", "fingerprint", "version")
 
 #: A value by which people know a point.
 Label = str | bool | int | float

@@ -18,6 +18,7 @@ from odonata.output import Claim, picture, warn, write_csv, write_json, write_pa
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.kinds import kind_of
 from odonata.results.stored import Every, Maybe, read_keys, read_table, refusal
+from odonata.results.summary import aborted_jobs
 from odonata.scenario import Scenario
 from odonata.study.cells import Cell, Estimated
 from odonata.study.intervals import interval
@@ -167,7 +168,12 @@ class Comparison:
         differ = display.different_links(
             {label: summary.get("link_classes", ()) for label, summary in first.items()}
         )
-        return [] if differ is None else [differ]
+        ended = [
+            f"{one.label}: {name} was aborted; its figures are of the time before."
+            for one in self.results
+            for name in dict.fromkeys(n for s in one.summaries.values() for n in aborted_jobs(s))
+        ]
+        return [*([] if differ is None else [differ]), *ended]
 
     def _repr_html_(self) -> str:
         shown: str = self.table.to_pandas()._repr_html_()

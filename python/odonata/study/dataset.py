@@ -24,10 +24,10 @@ def dataset_schema(study: StudyFile) -> pa.Schema:
     """Columns of a study's dataset; they follow from the study file alone.
 
     ``point`` (place of the point in the study), one column per axis, ``seed``, one per measure
-    (float64, unit in the name), ``saturated`` (jobs whose traffic piled up), ``fingerprint`` (of
-    the scenario), ``version`` (of Odonata). An axis is int64, float64, bool or text, whatever all
-    of its values are; empty where it does not apply. Every field carries its description, and its
-    unit where it has one.
+    (float64, unit in the name), ``saturated`` (jobs whose traffic piled up), ``aborted`` (jobs that
+    were), ``fingerprint`` (of the scenario), ``version`` (of Odonata). An axis is int64, float64,
+    bool or text, whatever all of its values are; empty where it does not apply. Every field carries
+    its description, and its unit where it has one.
     """
     fields = [_field("point", pa.int32(), "place of the point in the study, from 0")]
     for axis in study.axis:
@@ -40,7 +40,10 @@ def dataset_schema(study: StudyFile) -> pa.Schema:
             _field(measure.column_name, pa.float64(), measure.label, unit=measure.unit_text)
         )
     text = "jobs whose traffic piled up, so that their latencies grow with the simulated time"
-    fields.append(_field("saturated", pa.list_(pa.field("element", pa.string())), text))
+    names = pa.list_(pa.field("element", pa.string()))
+    fields.append(_field("saturated", names, text))
+    text = "jobs that were aborted, as a packet of them was lost too often"
+    fields.append(_field("aborted", names, text))
     fields.append(_field("fingerprint", pa.string(), "SHA-256 of all that the result depends on"))
     fields.append(_field("version", pa.string(), "version of Odonata that simulated"))
     return pa.schema(
@@ -95,6 +98,7 @@ def build_dataset(
                 **record["values"],
                 # Unknown of points that were simulated before it was kept.
                 "saturated": record.get("saturated"),
+                "aborted": record.get("aborted"),
                 "fingerprint": point.scenario_fingerprint,
                 "version": record["version"],
             }
@@ -146,4 +150,4 @@ def read_dataset(directory: Path, study: StudyFile | None = None) -> pa.Table:
         raise OutputError(f"{directory}: holds no {DATASET_FILE}; run the study there")
     full = ("point", "seed", "fingerprint", "version")
     schema = dataset_schema(study or StudyFile.from_file(directory / STUDY_FILE))
-    return read_table(file, schema, full=full, later=("saturated",), measured=False)
+    return read_table(file, schema, full=full, later=("saturated", "aborted"), measured=False)

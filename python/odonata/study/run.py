@@ -116,7 +116,8 @@ def _opened(directory: Path, points: Sequence[SweepPoint]) -> Store:
         measures = points[0].measures if points else ()
         columns = [Measure(**one).column_name for one in measures]
         values = dict.fromkeys(columns, OrNull(ANY_NUMBER))
-        form = {"values": values, "cpu_s": float, "version": str, "saturated": Maybe([str])}
+        form: dict[str, Any] = {"values": values, "cpu_s": float, "version": str}
+        form |= dict.fromkeys(("saturated", "aborted"), Maybe([str]))
         for point in points:
             store.check(point, form)
     except BaseException:
@@ -291,6 +292,7 @@ def _run_missing(
             kept: dict[str, Any] = {
                 "values": values,
                 "saturated": list(outcome.saturated),
+                "aborted": list(outcome.aborted),
                 "cpu_s": outcome.cpu_s,
                 "version": _engine.VERSION,
             }

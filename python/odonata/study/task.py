@@ -50,6 +50,7 @@ class Outcome:
         engine: Names the sources of the worker's engine.
         scenario_fingerprint: Of what the worker simulated, with the files that it found.
         saturated: Names of the jobs whose traffic piled up.
+        aborted: Names of the jobs that were aborted, as a packet of them was lost too often.
     """
 
     values: Mapping[str, float | None]
@@ -58,6 +59,7 @@ class Outcome:
     engine: str
     scenario_fingerprint: str
     saturated: Sequence[str] = ()
+    aborted: Sequence[str] = ()
 
 
 class Executor(Protocol):
@@ -97,7 +99,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         OdonataError: If it fails.
     """
     from odonata import _engine
-    from odonata.results.summary import saturated_jobs
+    from odonata.results.summary import aborted_jobs, saturated_jobs
     from odonata.simulate import Progress
     from odonata.simulate import run as simulate
     from odonata.study.file import Measure
@@ -125,6 +127,7 @@ def simulate_task(task: Task, report: Callable[[float], object] | None = None) -
         _engine.SOURCES,
         fingerprint_of(scenario),
         saturated_jobs(result.summary_dict),
+        aborted_jobs(result.summary_dict),
     )
 
 

@@ -22,7 +22,7 @@ from odonata.plots.waits import wait_rows
 from odonata.plots.wiring import Wiring
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
-from odonata.report.summaries import PARALLELISM, cut_off, parallelism_rows, readable
+from odonata.report.summaries import PARALLELISM, aborted, cut_off, parallelism_rows, readable
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
 from odonata.scenario.files import named_files
@@ -102,7 +102,7 @@ def _summary(result: Result) -> Part:
             )
         )
     for job in found["jobs"]:
-        how_far = cut_off(job, found["run"])
+        how_far = aborted(job, result.scenario) or cut_off(job, found["run"])
         if how_far is not None:
             content.append(paragraph(f"{job['name']} {how_far}", "warning"))
     jobs = [

@@ -65,15 +65,16 @@ def _summary(study: StudyFile, points: pa.Table) -> Part:
         rows = [[v.finding.claim, v.published, v.ours, v.text] for v in verdicts]
         head = ["finding", "published", "here", "verdict"]
         content.append(table(head, rows, "What others found, and what this study finds", texts=4))
-    full = sum(bool(names) for names in points["saturated"].to_pylist())
-    if full:
-        content.append(
-            paragraph(
-                f"At {full} of {points.num_rows} points traffic piles up: latencies there grow "
-                "with the simulated time.",
-                "warning",
-            )
-        )
+    for column, what in (
+        ("saturated", "traffic piles up: latencies there grow with the simulated time."),
+        ("aborted", "a job was aborted: its figures there are of the time before."),
+    ):
+        # Datasets of before it was kept have no column of it.
+        there = points[column].to_pylist() if column in points.column_names else []
+        count = sum(bool(names) for names in there)
+        if count:
+            text = f"At {count} of {points.num_rows} points {what}"
+            content.append(paragraph(text, "warning"))
     return Part("Summary", content)
 
 
