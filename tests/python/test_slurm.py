@@ -95,6 +95,27 @@ def test_a_configuration_of_other_nodes_is_said_at_once(files: tuple[Path, Path]
     assert "2 nodes; jobs of the log ran on 1, of which 1 are not there, such as n0" in sentence
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("gres.conf", "# none\n", "gres.conf of Slurm is not read; allowed: slurm.conf"),
+        ("g.txt", "AutoDetect=off\nNodeName=n2 Name=gpu\n", "is like gres.conf"),
+        ("g.txt", "NodeName=n2 Name=gpu File=/dev/nvidia0\n", "is like gres.conf"),
+        ("q.script", "# QOS\nadd QOS Name=long Priority=100\n", "commands of sacctmgr"),
+        ("dump.cfg", "Cluster - 'main':Fairshare=1\nParent - 'root'\n", "sacctmgr dump"),
+        ("jobs.txt", job(1, 0), "holds jobs, which are LOG"),
+    ],
+)
+def test_files_that_are_not_read_are_refused(
+    files: tuple[Path, Path], tmp_path: Path, name: str, text: str, said: str
+) -> None:
+    other = tmp_path / "other" / name
+    other.parent.mkdir()
+    other.write_text(text)
+    with pytest.raises(JobLogError, match=said):
+        schedule_as_slurm(files[0], [files[1], other])
+
+
 def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     jobs, conf = files
     out = tmp_path / "out"

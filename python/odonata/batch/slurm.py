@@ -25,6 +25,36 @@ from odonata.output import warn
 #: Lines that name nodes, in slurm.conf and in `scontrol show nodes`.
 _NODES = re.compile(r"(?im)^\s*NodeName=(?!DEFAULT\b)(\S+)")
 
+#: Configuration that is read.
+_READ = (
+    "slurm.conf, topology.conf, the output of scontrol show config, topology, nodes or partitions, "
+    "of sacctmgr show qos or assoc, or of sshare"
+)
+#: Other files of Slurm's: by name (its page of manuals, section 5), or by what their lines are.
+_OTHER_FILES = frozenset(
+    f"{name}.conf"
+    for name in (
+        *("acct_gather", "burst_buffer", "cgroup", "ext_sensors", "gres", "helpers"),
+        *("job_container", "knl", "mpi", "oci", "plugstack", "scrun", "slurmdbd"),
+    )
+)
+_OTHER_LINES: tuple[tuple[str, str], ...] = (
+    (
+        r"(?im)^[ \t]*(AutoDetect=|(NodeName=\S+[ \t]+)?Name=\S+([ \t]+\w+=|[ \t]*$))",
+        "is like gres.conf, which is not read (Gres= of the nodes in slurm.conf is)",
+    ),
+    (
+        r"(?im)^[ \t]*(add|create|modify|delete|remove)[ \t]+"
+        r"(account|assoc\w*|cluster|coord\w*|qos|tres|user)\b",
+        "holds commands of sacctmgr, which are not read (the output of sacctmgr show qos is)",
+    ),
+    (
+        r"(?m)^(Cluster|Parent|User) - '",
+        "is like the output of sacctmgr dump, which is not read (that of sacctmgr show assoc is)",
+    ),
+    (r"(?m)^[ \t]*JobId=\d", "holds jobs, which are LOG"),
+)
+
 
 class SlurmSchedule(Schedule):
     """A schedule of Slurm's; its rows and figures count CPUs, not nodes.
@@ -180,6 +210,19 @@ def schedule_as_slurm(
     return SlurmSchedule(name, spec, raw)
 
 
+def _refuse_others(file: Path, text: str) -> None:
+    """Refuses files of Slurm's that say nothing which is simulated.
+
+    Raises:
+        JobLogError: If it is one.
+    """
+    what = f"{file.name} of Slurm is not read" if file.name in _OTHER_FILES else None
+    if what is None:
+        what = next((said for lines, said in _OTHER_LINES if re.search(lines, text)), None)
+    if what is not None:
+        raise JobLogError(f"{file}: {what}; allowed: {_READ}")
+
+
 def _different_nodes(log: JobLog, files: Sequence[Path]) -> str | None:
     """What to say where a log has other nodes than the lines ``NodeName=`` of the configuration.
 
@@ -188,7 +231,9 @@ def _different_nodes(log: JobLog, files: Sequence[Path]) -> str | None:
     """
     named: set[str] = set()
     for file in files:
-        for found in _NODES.finditer(read_text(file, JobLogError, errors="replace")):
+        text = read_text(file, JobLogError, errors="replace")
+        _refuse_others(file, text)
+        for found in _NODES.finditer(text):
             try:
                 named.update(_engine.expand_hostlist(found[1]))
             except ValueError:

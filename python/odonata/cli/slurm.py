@@ -44,9 +44,9 @@ FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "
     required=True,
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="slurm.conf, or the output of scontrol show config, nodes or partitions, of sacctmgr "
-    "show qos or assoc, or of sshare. May be given several times; later files override "
-    "earlier ones.",
+    help="slurm.conf, topology.conf, or the output of scontrol show config, topology, nodes or "
+    "partitions, of sacctmgr show qos or assoc, or of sshare. May be given several times; later "
+    "files override earlier ones.",
 )
 @click.option(
     "--set",
@@ -107,7 +107,7 @@ FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "
     help="With --mtbf: seed of the times.",
 )
 @partial(key_options, options=MEASURING)
-@out_option("Directory for the results.  [default: results/LOG]")
+@out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @json_option
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
 @debug_option
