@@ -69,7 +69,12 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     assert pq.read_table(tmp_path / "again" / "jobs.parquet").equals(
         pq.read_table(out / "jobs.parquet")
     )
-    # The same in Python.
+    # The same with how long it lasts, and in Python.
+    lasts = ("--outage", "4s..+2s,0", "--out", tmp_path / "lasts", "--no-plots")
+    assert call("schedule", log, *lasts).exit_code == 0
+    for directory in (tmp_path / "lasts", out):
+        found = load_schedules(directory)[0][0].jobs
+        assert found["start_s"].to_pylist() == [10, 20, 30, 2, 4]
     own = odonata.schedule(log, outages=[Outage((0,), 4, 6)])
     assert own.jobs["start_s"].to_pylist() == [10, 20, 30, 2, 4]
 
@@ -169,7 +174,10 @@ def test_what_cannot_be_is_said(log: Path, tmp_path: Path) -> None:
         return said("schedule", log, *options, *out)
 
     assert "there is no node 10; jobs may have 0-9" in told("--outage", "4s..,10")
-    assert "its end must lie after its start" in told("--outage", "4s..4s,1")
+    # In the words of who asked, not in seconds of the log.
+    wrong = 'found "4s..4s", but its end must lie after its start; allowed: a later end, or how'
+    assert f"schedule.outage[0]: {wrong}" in told("--outage", "4s..4s,1")
+    assert f"schedule.maintenance[0]: {wrong}" in told("--maintenance", "4s..4s")
     twice = told("--outage", "4s..,1", "--outage", "5s..9s,0-2")
     assert "node 1 fails at 5 s, but is out of service for ever" in twice
     assert "START..END,NODES or START..,NODES" in told("--outage", "4s,1")
@@ -231,6 +239,13 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     assert "change nothing without --mtbf" in said(*common, "--repair", "5s", *none)
     assert "requeue" in said(*common, "--no-requeue", *none)
     assert "START..END,NODELIST" in said(*common, "--maintenance", "1s..,nid001", *none)
+    for option in ("--outage", "--maintenance"):
+        wrong = said(*common, option, "12d..4h,nid001", *none)
+        assert f'{option}: found "12d..4h", but its end must lie after its start' in wrong
+    lasts = ("--outage", "10s..+5s,nid[001-002]", "--out", tmp_path / "lasts")
+    assert call(*common, *lasts).exit_code == 0
+    again = pq.read_table(tmp_path / "lasts" / "jobs.parquet", partitioning=None)
+    assert again.equals(pq.read_table(out / "jobs.parquet", partitioning=None))
     drawn = call(
         *common, "--mtbf", "40s", "--repair", "5s", "--no-requeue", "--out", tmp_path / "d"
     )

@@ -23,10 +23,10 @@ from odonata.batch.network import (
     SharedPackets,
     SpeedUps,
 )
-from odonata.batch.options import Outage, Window, moment, numbers
+from odonata.batch.options import Outage, Window, numbers, times
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
-from odonata.errors import JobLogError, Problem
+from odonata.errors import Problem
 from odonata.scenario import Scenario
 
 
@@ -156,20 +156,16 @@ class ScheduleRun:
             stretch=given.stretch,
         )
 
-    def _moment(self, text: str, path: str) -> int:
+    def _times(self, path: str, start: str, end: str | None) -> tuple[int, int | None]:
         first = int(self.log.jobs["submit_s"][0].as_py()) if len(self.log) else 0
-        try:
-            return moment(text, first, self.log.meta["epoch"])
-        except JobLogError as error:
-            raise JobLogError(f"schedule.{path}: {error}") from None
+        return times(f"schedule.{path}", start, end, first, self.log.meta["epoch"])
 
     def _read_outages(self, table: ScheduleTable) -> list[Outage]:
         found = []
         for position, one in enumerate(table.outage):
             path = f"outage[{position}]"
-            until = None if one.until is None else self._moment(one.until, path)
             nodes = numbers(f"schedule.{path}.nodes", one.nodes)
-            found.append(Outage(nodes, self._moment(one.at, path), until))
+            found.append(Outage(nodes, *self._times(path, one.at, one.until)))
         return found
 
     def _read_windows(self) -> list[Window]:
@@ -178,7 +174,8 @@ class ScheduleRun:
             windows: list[Maintenance | Reservation] = getattr(self._table, kind)
             for position, one in enumerate(windows):
                 path = f"{kind}[{position}]"
-                start, end = self._moment(one.start, path), self._moment(one.end, path)
+                start, end = self._times(path, one.start, one.end)
+                assert end is not None
                 users = tuple(one.users) if isinstance(one, Reservation) else ()
                 which = None
                 if one.which is not None:

@@ -141,6 +141,37 @@ def moment(text: str, first: int, epoch: int | None) -> int:
     return int(point["date"]) - epoch
 
 
+def times(
+    what: str, start: str, end: str | None, first: int, epoch: int | None
+) -> tuple[int, int | None]:
+    """The start and the end of a time in a log.
+
+    Args:
+        what: The key or option, for messages.
+        start: As :func:`moment` takes it.
+        end: Likewise, or ``+4h``: so long after the start. ``None`` for never.
+        first: The first submission.
+        epoch: Unix time of the log's second 0, where known.
+
+    Raises:
+        JobLogError: If one of them is none, or the end does not lie after the start.
+    """
+    try:
+        begin = moment(start, first, epoch)
+        if end is None:
+            return begin, None
+        from_start = end.strip().startswith("+")
+        until = moment(end, begin if from_start else first, epoch)
+    except JobLogError as error:
+        raise JobLogError(f"{what}: {error}") from None
+    if until <= begin:
+        raise JobLogError(
+            f'{what}: found "{start}..{end}", but its end must lie after its start; allowed: a '
+            f'later end, or how long it lasts, such as "{start}..+4h"'
+        )
+    return begin, until
+
+
 def numbers(what: str, given: Sequence[int] | str | None) -> tuple[int, ...]:
     """The numbers of a list, or of a text such as ``0, 3-8``.
 

@@ -88,8 +88,8 @@ FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "
     multiple=True,
     metavar="START..[END],NODELIST",
     help="Nodes fail: jobs on them end as NODE_FAIL and are requeued. Times are dates "
-    "(2022-03-01T08:00, UTC) or durations after the first submission (12 h); without END the nodes "
-    "never come back. May be given several times.",
+    "(2022-03-01T08:00, UTC) or durations after the first submission (12 h), END also one after "
+    "START (+4h); without END the nodes never come back. May be given several times.",
 )
 @click.option(
     "--maintenance",
@@ -224,7 +224,7 @@ def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedN
     Raises:
         JobLogError: If it is none.
     """
-    from odonata.batch.options import moment, outage_keys
+    from odonata.batch.options import outage_keys, times
     from odonata.batch.slurm import ListedNodes
 
     first = int(log.jobs["submit_s"][0].as_py()) if len(log) else 0
@@ -233,9 +233,7 @@ def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedN
         keys = outage_keys(text, option)
         if option == "--maintenance" and "until" not in keys:
             raise click.UsageError(f'--maintenance: found "{text}"; allowed: START..END,NODELIST')
-        times = [keys["at"], keys.get("until")]
-        start, end = (one and moment(one, first, log.meta["epoch"]) for one in times)
-        assert isinstance(start, int)
+        start, end = times(option, keys["at"], keys.get("until"), first, log.meta["epoch"])
         found.append(ListedNodes(keys["nodes"], start, end))
     return found
 
