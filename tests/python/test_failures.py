@@ -463,6 +463,7 @@ def test_what_does_not_work_is_found_by_comparing_with_the_whole(tmp_path: Path)
         "slower_links": [{"routers": [0, 1], "count": 2}],
         "routers": [3],
         "nodes": [0, 3],
+        "during_run": {"links": [], "routers": [], "nodes": []},
     }
     printed = call("topology", "describe", file, directory=tmp_path).stdout
     assert "links between routers  0 and 1 (1 of 4)\n" in printed
@@ -470,6 +471,48 @@ def test_what_does_not_work_is_found_by_comparing_with_the_whole(tmp_path: Path)
     file.write_text(Scenario.from_dict({"network": SQUARE}).to_toml())
     whole = json.loads(call("topology", "describe", file, "--json", directory=tmp_path).stdout)
     assert "damage" not in whole
+
+
+def test_what_fails_during_the_run_is_said_and_drawn(tmp_path: Path) -> None:
+    """Router 3 of four, with its node, its twelve links and two more. All thirty are named."""
+    failures = {
+        "in_flight": "lost",
+        "nodes": [0],
+        "links": [
+            {"routers": [0, 1], "count": 1},
+            {"routers": [0, 2], "count": 2, "at": "1 us"},
+            {"routers": [1, 2], "at": "2 us", "bandwidth": "50 %"},
+        ],
+        "outages": [{"routers": "3", "at": "3 us", "until": "4 us"}],
+    }
+    file = tmp_path / "network.toml"
+    file.write_text(Scenario.from_dict({"network": SQUARE, "failures": failures}).to_toml())
+    found = json.loads(call("topology", "describe", file, "--json", directory=tmp_path).stdout)
+    of_router = [{"routers": [other, 3], "count": 4, "of": 4} for other in range(3)]
+    assert found["damage"] == {
+        "links": [{"routers": [0, 1], "count": 1, "of": 4}],
+        "slower_links": [{"routers": [1, 2], "count": 4}],
+        "routers": [],
+        "nodes": [0],
+        "during_run": {
+            "links": [{"routers": [0, 2], "count": 2, "of": 4}, *of_router],
+            "routers": [3],
+            "nodes": [3],
+        },
+    }
+    figure = odonata.topology({"network": SQUARE, "failures": failures}).plot()
+    labels = {text.get_text() for text in figure.legends[0].get_texts()}
+    assert {"link that fails during the run", "router or node that fails during the run"} <= labels
+    outage = {"in_flight": "lost", "outages": [{"nodes": [0], "at": "1 us"}]}
+    file.write_text(Scenario.from_dict({"network": SQUARE, "failures": outage}).to_toml())
+    printed = call("topology", "describe", file, directory=tmp_path).stdout
+    assert "Does not work\n" not in printed
+    assert "Does not work for a part of the run\n  nodes  0\n" in printed
+    dark = {"network": DRAGONFLY, "failures": {"draw": [{"link_class": "local", "count": 30}]}}
+    file.write_text(Scenario.from_dict(dark).to_toml())
+    printed = call("topology", "describe", file, directory=tmp_path).stdout
+    between = printed.partition("links between routers")[2].partition(" name ")[0]
+    assert between.split().count("and") == between.count(",") + 1 == 30
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,8 @@ def describe(
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)
     if damage is not None:
-        print_figures(console, "Does not work", damage.sentences())
+        for title, parts in damage.sentences().items():
+            print_figures(console, title, parts)
     console.print(link_class_table(described["link_classes"]))
     differ = display.different_links({"": described["link_classes"]})
     if differ is not None:

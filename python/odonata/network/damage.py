@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,28 +15,23 @@ from odonata.simulate import ask_engine
 if TYPE_CHECKING:
     from odonata.scenario import Scenario
 
-#: Links and nodes that are printed of each sort.
-_MOST_PRINTED = 12
-
 
 @dataclass(frozen=True)
-class Damage:
-    """What does not work from the start of a run on; links that go dark later are not in it.
+class Lost:
+    """Parts of a network that are out of service.
 
     Attributes:
-        whole: The network without failures, as ``odonata._engine.topology`` describes it.
         dark: Pairs of routers between which links are out of service, and how many of how many.
-        slower: Pairs of routers between which links have less bandwidth or send packets again
-            for all or a part of the run, and how many of them.
         routers: Routers out of service or cut off: they have lost all their links.
         nodes: Nodes out of service.
     """
 
-    whole: Mapping[str, Any]
     dark: Mapping[tuple[int, int], tuple[int, int]]
-    slower: Mapping[tuple[int, int], int]
     routers: tuple[int, ...]
     nodes: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.dark or self.routers or self.nodes)
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -45,36 +40,74 @@ class Damage:
                 {"routers": list(pair), "count": lost, "of": all_}
                 for pair, (lost, all_) in self.dark.items()
             ],
-            "slower_links": [
-                {"routers": list(pair), "count": count} for pair, count in self.slower.items()
-            ],
             "routers": list(self.routers),
             "nodes": list(self.nodes),
         }
 
     def sentences(self) -> dict[str, str]:
-        """The same for people, by what has failed; links of routers that have failed left out."""
+        """The same for people; links of routers that have failed left out."""
         of_others = {
             pair: lost for pair, lost in self.dark.items() if not {*pair} & {*self.routers}
         }
-        found = {
-            "links between routers": [
-                f"{a} and {b}" + (f" ({lost} of {all_})" if all_ > 1 else "")
-                for (a, b), (lost, all_) in of_others.items()
+        return _listed(
+            {
+                "links between routers": (
+                    f"{a} and {b}" + (f" ({lost} of {all_})" if all_ > 1 else "")
+                    for (a, b), (lost, all_) in of_others.items()
+                ),
+                "routers": map(str, self.routers),
+                "nodes": map(str, self.nodes),
+            }
+        )
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What of a network does not work.
+
+    Attributes:
+        whole: The network without failures, as ``odonata._engine.topology`` describes it.
+        lost: What is out of service from the start of a run on.
+        later: What is so for a part of the run alone; without what fails at times that are drawn
+            (``mtbf``).
+        slower: Pairs of routers between which links have less bandwidth or send packets again
+            for all or a part of the run, and how many of them.
+    """
+
+    whole: Mapping[str, Any]
+    lost: Lost
+    later: Lost
+    slower: Mapping[tuple[int, int], int]
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            **self.lost.to_json(),
+            "slower_links": [
+                {"routers": list(pair), "count": count} for pair, count in self.slower.items()
             ],
-            "slower links between": [
-                f"{a} and {b}" + (f" ({count})" if count > 1 else "")
-                for (a, b), count in self.slower.items()
-            ],
-            "routers": [str(router) for router in self.routers],
-            "nodes": [str(node) for node in self.nodes],
+            "during_run": self.later.to_json(),
         }
-        return {name: _listed(parts) for name, parts in found.items() if parts}
+
+    def sentences(self) -> dict[str, dict[str, str]]:
+        """The same for people, by headline and what has failed."""
+        slower = (
+            f"{a} and {b}" + (f" ({count})" if count > 1 else "")
+            for (a, b), count in self.slower.items()
+        )
+        found = {
+            "Does not work": {
+                **self.lost.sentences(),
+                **_listed({"slower links between": slower}),
+            },
+            "Does not work for a part of the run": self.later.sentences(),
+        }
+        return {name: parts for name, parts in found.items() if parts}
 
 
-def _listed(parts: list[str]) -> str:
-    more = len(parts) - _MOST_PRINTED
-    return ", ".join(parts[:_MOST_PRINTED]) + (f" and {more:,} more" if more > 0 else "")
+def _listed(found: Mapping[str, Iterable[str]]) -> dict[str, str]:
+    texts = {name: ", ".join(parts) for name, parts in found.items()}
+    return {name: text for name, text in texts.items() if text}
 
 
 def damage_of(scenario: Scenario, left: Mapping[str, Any]) -> Damage | None:
@@ -89,23 +122,82 @@ def damage_of(scenario: Scenario, left: Mapping[str, Any]) -> Damage | None:
         return None
     undamaged = type(scenario).from_dict(data, directory=scenario.directory)
     whole = ask_engine(_engine.topology, undamaged)
-    before, after = _links(whole), _links(left)
+    after = _links(left)
     names = {one["name"] for one in whole["description"]["link_classes"]}
     classes = [one["name"] for one in left["description"]["link_classes"]]
     is_slower = [classes[at] not in names for at in left["link_class"]]
     slower = Counter(pair for pair, slow in zip(after, is_slower, strict=True) if slow)
+    lost, later = _lost(whole, left), Lost({}, (), ())
+    lasting = _lasting(scenario.to_dict()["failures"])
+    if lasting is not None:
+        changed = type(scenario).from_dict(
+            {**data, "failures": lasting}, directory=scenario.directory
+        )
+        later = _without(_lost(whole, ask_engine(_engine.topology, changed)), lost)
+    return Damage(whole, lost, later, dict(sorted(slower.items())))
+
+
+def _lost(whole: Mapping[str, Any], left: Mapping[str, Any]) -> Lost:
+    before, after = _links(whole), _links(left)
     counts, lost = Counter(before), Counter(before)
     lost.subtract(after)
     linked = np.unique(np.array([*before, (-1, -1)]))
     still = {end for pair in after for end in pair}
     gone = [int(router) for router in linked if router >= 0 and int(router) not in still]
-    return Damage(
-        whole,
+    return Lost(
         {pair: (count, counts[pair]) for pair, count in sorted(lost.items()) if count > 0},
-        dict(sorted(slower.items())),
         tuple(gone),
         tuple(np.flatnonzero(left.get("node_out_of_service", [])).tolist()),
     )
+
+
+def _without(all_: Lost, lost: Lost) -> Lost:
+    """What is out of service besides."""
+    dark = {
+        pair: (count - lost.dark.get(pair, (0, of))[0], of)
+        for pair, (count, of) in all_.dark.items()
+    }
+    return Lost(
+        {pair: (count, of) for pair, (count, of) in dark.items() if count},
+        tuple(one for one in all_.routers if one not in lost.routers),
+        tuple(one for one in all_.nodes if one not in lost.nodes),
+    )
+
+
+def _lasting(failures: Mapping[str, Any]) -> dict[str, Any] | None:
+    """`[failures]` in which what fails for a part of the run does so for all of it.
+
+    What is drawn at a moment is what is drawn for the whole run. ``None`` if nothing fails so.
+    """
+    changed = {key: value for key, value in failures.items() if key != "outages"}
+    found = bool(failures.get("outages"))
+    for key in ("links", "draw"):
+        changed[key] = []
+        for entry in failures.get(key, ()):
+            # Links that become slower keep their times: they are not out of service.
+            goes = not {"bandwidth", "error_rate", "mtbf"} & entry.keys()
+            found |= goes and bool({"at", "until"} & entry.keys())
+            kept = {k: v for k, v in entry.items() if not (goes and k in ("at", "until"))}
+            changed[key].append(kept)
+    for outage in failures.get("outages", ()):
+        for key in ("routers", "nodes", "hosts", "switches"):
+            if key in outage:
+                changed[key] = _both(changed.get(key), outage[key])
+    if not any("mtbf" in entry for entry in changed["draw"]):
+        # Nothing is left of which packets could be lost.
+        for key in ("in_flight", "resend_after", "retries", "reconvergence"):
+            changed.pop(key, None)
+    return changed if found else None
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Numbers or names of two lists, each a list or a text with commas."""
+    if one is None:
+        return other
+    if isinstance(one, list) and isinstance(other, list):
+        return [*one, *other]
+    texts = (",".join(map(str, part)) if isinstance(part, list) else part for part in (one, other))
+    return ",".join(texts)
 
 
 def _links(described: Mapping[str, Any]) -> list[tuple[int, int]]:

@@ -43,6 +43,8 @@ ROUTER, SPINE = "#444444", "#CC79A7"
 
 #: Dashes of links that are dark, dots of those that are slower, and the colour of both.
 _DARK, _SLOWER, _BROKEN = (0, (3, 1.5)), (0, (0.8, 1.6)), "#000000"
+#: Dashes and dots of links that are dark for a part of the run.
+_LATER = (0, (5, 1.5, 0.8, 1.5))
 
 #: One of this many groups has its number, if not each has.
 _ROUND = (1, *(base * 10**power for power in range(6) for base in (2, 5, 10)))
@@ -122,7 +124,7 @@ def draw_topology(
 
 def _left(wiring: Wiring, damage: Damage) -> Wiring:
     """The pairs of routers between which a link is left."""
-    gone = {pair for pair, (lost, all_) in damage.dark.items() if lost == all_}
+    gone = {pair for pair, (lost, all_) in damage.lost.dark.items() if lost == all_}
     left = np.array([tuple(pair) not in gone for pair in wiring.ends.tolist()], dtype=bool)
     return replace(wiring, ends=wiring.ends[left], kind=wiring.kind[left])
 
@@ -134,7 +136,8 @@ def _damage(
     handles = []
     kinds = dict(zip(map(tuple, whole.ends.tolist()), whole.kind.tolist(), strict=True))
     for pairs, dashes, label in (
-        (list(damage.dark), _DARK, "link out of service"),
+        (list(damage.lost.dark), _DARK, "link out of service"),
+        (list(damage.later.dark), _LATER, "link that fails during the run"),
         (list(damage.slower), _SLOWER, "link that is slower"),
     ):
         paths: list[Floats] = []
@@ -157,20 +160,30 @@ def _damage(
             )
             axes.add_collection(lines)
             handles.append(Line2D([], [], color=_BROKEN, linestyle=dashes, label=label))
-    places = [] if by_group else [layout.router[list(damage.routers)]]
-    label = "router out of service"
-    if shows_nodes:
-        places.append(layout.node[list(damage.nodes)])
-        sorts = [name for name, of in (("router", damage.routers), ("node", damage.nodes)) if of]
-        label = f"{' or '.join(sorts)} out of service"
-    at = np.concatenate([np.zeros((0, 2)), *places])
-    if len(at):
-        size = float(np.clip(900.0 / len(layout.router), 6.0, 36.0))
-        # The cross stands on white, as routers are dark.
-        axes.scatter(at[:, 0], at[:, 1], s=2 * size, c="white", linewidths=0, zorder=5)
-        axes.scatter(at[:, 0], at[:, 1], s=size, c=_BROKEN, marker="x", linewidths=1.2, zorder=6)
-        cross = Line2D([], [], linestyle="", marker="x", color=_BROKEN, markersize=5, label=label)
-        handles.append(cross)
+    for lost, marker, what in (
+        (damage.lost, "x", "out of service"),
+        (damage.later, "+", "that fails during the run"),
+    ):
+        places = [] if by_group else [layout.router[list(lost.routers)]]
+        sorts = ["router"]
+        if shows_nodes:
+            places.append(layout.node[list(lost.nodes)])
+            sorts = [name for name, of in (("router", lost.routers), ("node", lost.nodes)) if of]
+        label = f"{' or '.join(sorts)} {what}"
+        at = np.concatenate([np.zeros((0, 2)), *places])
+        if len(at):
+            size = float(np.clip(900.0 / len(layout.router), 6.0, 36.0))
+            # The cross stands on white, as routers are dark.
+            axes.scatter(at[:, 0], at[:, 1], s=2 * size, c="white", linewidths=0, zorder=5)
+            look: dict[str, Any] = {"c": _BROKEN, "marker": marker, "linewidths": 1.2, "zorder": 6}
+            axes.scatter(at[:, 0], at[:, 1], s=size, **look)
+            cross: dict[str, Any] = {
+                "marker": marker,
+                "color": _BROKEN,
+                "markersize": 5,
+                "label": label,
+            }
+            handles.append(Line2D([], [], linestyle="", **cross))
     return handles
 
 
