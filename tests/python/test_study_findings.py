@@ -10,10 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from odonata import Scenario, ScenarioError
+from odonata.report.points import print_points
 from odonata.scenario.toml_source import parse_toml
 from odonata.study.cells import Cell
+from odonata.study.drawing import draw_figure
 from odonata.study.file import StudyFile
 from odonata.study.findings import Verdict, judge, write_findings
 from odonata.study.page import findings_section
@@ -239,6 +242,27 @@ def test_points_beyond_saturation_and_without_a_value_are_told_apart(tmp_path: P
     assert words == ["saturated", "no value"]
     # What links carry does not grow with the time: nothing to tell there.
     assert not seen["links"].legends
+
+
+def test_saturated_points_leave_the_others_room(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At more than ten times the others' height they would press these onto the axis."""
+    long = CURVE.replace('unit = "ns"', f'unit = "ns"\nabout = "{"latency of a long name " * 2}"')
+    (tmp_path / "curve.toml").write_text(long, encoding="utf-8")
+    study = StudyFile.from_file(tmp_path / "curve.toml")
+    table = run_sweep(Sweep(study), tmp_path / "out", executor=Overloaded())
+    place = table.column_names.index("latency_ns")
+    steep = table.set_column(place, table.schema.field(place), [[1.0, 2, 3, 40, 50, 60]])
+    for values, scale in ((table, "linear"), (steep, "log")):
+        axes = draw_figure(study, values, study.figure[0]).axes[0]
+        assert axes.get_yscale() == scale
+        ticks = [text.get_text() for text in axes.get_xticklabels()]
+        assert ticks == ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6"]
+        assert "\n" in axes.get_ylabel()
+    print_points(Console(width=100), study, steep.to_pylist(), tmp_path)
+    said = capsys.readouterr().out
+    assert said.count("†") == 4 and "0.4 †" in said and "traffic of load piles up" in said
 
 
 def test_what_a_worker_finds_says_which_jobs_are_saturated(tmp_path: Path) -> None:

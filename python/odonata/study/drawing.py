@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ from odonata.study.file import Figure, StudyFile
 _WIDEST = 40
 #: Letters that fit in one line above it.
 _TITLE_LENGTH = 38
+#: Letters that fit in one line beside it.
+_HEIGHT_LENGTH = 34
+#: Values of x that have a tick each, and their least distance as a share of the axis.
+_MOST_TICKS, _LEAST_GAP = 10, 0.07
+#: How many times as high as all others saturated points are where the scale becomes logarithmic.
+_DECADE = 10.0
+#: Points of a marker, and how much larger those below others are, so that none is hidden.
+_MARKER_SIZE, _LARGER = 4.5, 1.3
 #: How strongly points beyond saturation are drawn.
 _PALE = 0.4
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
@@ -192,19 +201,31 @@ class _Drawing:
                     self._panel(axes, column, row)
             # A shared scale is fixed when all panels are full.
             for axes in [grid[0][0]] if share else grid.flat:
-                if figure.log_y:
+                if figure.log_y or self._has_flat_lines():
                     axes.set_yscale("log")
                     plain_powers(axes.yaxis)
                 elif figure.y_from_zero:
                     axes.set_ylim(bottom=0)
             for panels in grid:
-                panels[0].set_ylabel(self._y_label())
+                panels[0].set_ylabel(fill(self._y_label(), _HEIGHT_LENGTH))
             for axes in grid[-1]:
                 axes.set_xlabel(figure.x_label or figure.x.replace("_", " "))
             if figure.title:
                 canvas.suptitle(figure.title, x=0.01, ha="left", fontsize=10.5, weight="bold")
             self._legend(canvas)
             return canvas
+
+    def _has_flat_lines(self) -> bool:
+        """Whether saturated points, which grow with the run, would set the scale for the others."""
+        if self._figure.kind != "line":
+            return False
+        found: dict[bool, list[float]] = {True: [], False: []}
+        for cell in self._cells:
+            found[self._is_saturated(cell)].append(cell.figure(self._figure.statistic))
+        all_ = [*found[True], *found[False]]
+        if not found[True] or not found[False] or min(all_) <= 0:
+            return False
+        return max(found[True]) > _DECADE * max(found[False])
 
     def _y_label(self) -> str:
         figure = self._figure
@@ -297,6 +318,21 @@ class _Drawing:
         if figure.log_x and figure.kind == "line" and _numeric(places):
             axes.set_xscale("log")
             plain_powers(axes.xaxis)
+        if (
+            figure.kind == "line"
+            and _numeric(places)
+            and self._has_tick_each(list(places.values()))
+        ):
+            axes.set_xticks(list(places.values()), [_text(x) for x in places])
+
+    def _has_tick_each(self, places: Sequence[float]) -> bool:
+        """Whether there is room for a tick at every value of x."""
+        log = self._figure.log_x
+        if not 1 < len(places) <= _MOST_TICKS or (log and min(places) <= 0):
+            return False
+        at = np.sort(np.log(places) if log else np.array(places))
+        wide = sum(len(_text(place)) for place in places) > _WIDEST
+        return not wide and bool(np.diff(at).min() >= _LEAST_GAP * (at[-1] - at[0]))
 
     def _places(self, here: Sequence[Cell]) -> dict[Any, float]:
         """Where each value of x is drawn: at itself if all are numbers on a line."""
@@ -343,6 +379,8 @@ class _Drawing:
         cells = {places[key]: cell for key, cell in chosen.items()}
         pale = np.array([self._is_saturated(cells[place]) for place in x])
         colour = self._colours[value]
+        # Markers of later lines lie above.
+        above = max(min(len(self._colours), 4) - 1 - list(self._colours).index(value), 0)
         for part, alpha in ((~pale, 1.0), (pale, _PALE)):
             if not part.any():
                 continue
@@ -352,7 +390,7 @@ class _Drawing:
                 yerr=bars[:, part] if bars[:, part].any() else None,
                 color=colour,
                 marker=self._markers[value],
-                markersize=4.5,
+                markersize=_MARKER_SIZE + _LARGER * above,
                 markerfacecolor="white",
                 linestyle="none",
                 elinewidth=1.2,
