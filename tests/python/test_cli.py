@@ -247,7 +247,7 @@ def test_a_possible_deadlock_has_its_own_code(
     engine: SimpleNamespace, scenario: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert invoke("verify", scenario) == ExitCode.OK
-    assert "Free of deadlock" in capsys.readouterr().out
+    assert "Free of deadlock: routing minimal (default), " in capsys.readouterr().out
     engine.verify = lambda spec, progress, seconds: {
         "safe": False,
         "proven": True,
@@ -257,9 +257,12 @@ def test_a_possible_deadlock_has_its_own_code(
         "cycle": ["g0 r0 → g0 r1 VC 0", "g0 r1 → g0 r0 VC 0"],
     }
     assert invoke("verify", scenario) == ExitCode.UNSAFE
-    assert "g0 r1 → g0 r0 VC 0" in capsys.readouterr().out
+    answer = capsys.readouterr().out
+    assert "g0 r1 → g0 r0 VC 0" in answer
+    assert "1 virtual channel per link" in " ".join(answer.split())
     assert invoke("verify", scenario, "--json") == ExitCode.UNSAFE
-    assert json.loads(capsys.readouterr().out)["safe"] is False
+    told = json.loads(capsys.readouterr().out)
+    assert told["safe"] is False and told["routing"] == "minimal"
 
 
 def test_a_proof_that_is_out_of_time_has_its_own_code(

@@ -46,17 +46,24 @@ def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_j
     what = read_scenario(scenario, changes)
     with ProofBar(progress_terminal()) as bar:
         found = ask_engine(_engine.verify, what, bar, seconds=seconds)
+    assert what.network is not None
+    algorithm = what.normalised()["network"]["routing"]["algorithm"]
+    is_default = what.network.routing is None
+    found = {**found, "routing": algorithm}
     if as_json:
         print_json(found)
     else:
         console = terminal()
         graph = (
+            f"routing {escape(algorithm)}{' (default)' if is_default else ''}, "
             f"{found['channels']:,} channels, "
             + (f"{found['dependencies']:,} dependencies, " if found["safe"] else "")
-            + f"{found['virtual_channels']} virtual channels per link"
+            + f"{found['virtual_channels']} virtual "
+            + ("channel per link" if found["virtual_channels"] == 1 else "channels per link")
         )
         if not found["proven"]:
-            console.print(f"[bold yellow]Unknown[/]: {escape(found['verdict'])}", soft_wrap=True)
+            verdict = escape(f"routing {algorithm}: {found['verdict']}")
+            console.print(f"[bold yellow]Unknown[/]: {verdict}", soft_wrap=True)
         elif found["safe"]:
             console.print(f"[bold green]Free of deadlock[/]: {graph}, no cycle.")
         else:
