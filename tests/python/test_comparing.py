@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -253,6 +255,21 @@ def test_the_picture_has_every_format_and_its_words_are_in_it(tmp_path: Path) ->
     labels = [text.get_text() for text in figure.axes[0].get_yticklabels()]
     assert "halo: mean latency" in labels and "local: mean utilisation" in labels
     assert "no intervals" in figure.axes[0].get_xlabel()
+
+
+def test_changes_of_next_to_nothing_are_not_drawn(tmp_path: Path) -> None:
+    """Blocking of less than 0.01 % in both is shown as the same: 16 % less of it says nothing."""
+    found = compare(save(tmp_path / "one"), save(tmp_path / "two", factor=1.05))
+    names, quantities = found.table["name"].to_pylist(), found.table["quantity"].to_pylist()
+    places = [n for n, one in enumerate(quantities) if (names[n], one) == ("global", "stall_mean")]
+    for size, drawn in ((5e-5, False), (5e-3, True)):
+        rows = found.table.to_pylist()
+        for place, change in zip(places, (None, -0.16), strict=True):
+            rows[place] |= {"value": size * (1 + (change or 0)), "change": change}
+        table = pa.Table.from_pylist(rows, schema=found.table.schema)
+        axes = replace(found, table=table).plot().axes[0]
+        labels = [text.get_text() for text in axes.get_yticklabels()]
+        assert ("global: mean blocking" in labels) == drawn
 
 
 @pytest.mark.parametrize("p99", [1, 60])

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure
 from rich.console import Console
 
 from odonata import Result, Scenario, ScenarioError, interference, run
 from odonata.cli import main
 from odonata.columns import numbers
+from odonata.plots.interference import draw_latencies
 from odonata.report.html.interference import section
 from odonata.report.summaries import print_interference
 from odonata.study import interference as module
@@ -181,6 +183,10 @@ def test_the_command_tells_programs_and_people(
     text = capsys.readouterr().out
     assert ended.value.code == 0
     assert "left waited at links for" in text and "1.00×" in text
+    assert "dragonfly, minimal routing" in text and "placement: listed nodes" in text
+    figure = Figure()
+    draw_latencies(figure, module.load(tmp_path / "out"))
+    assert "whiskers: smallest and largest; dot: mean" in figure.axes[0].get_xlabel()
     with pytest.raises(SystemExit) as ended:
         main([*arguments, "--target", "nobody"])
     assert ended.value.code == 2 and "left, right, third" in capsys.readouterr().err

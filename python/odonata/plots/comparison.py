@@ -46,12 +46,21 @@ def name_of(quantity: str) -> str:
 
 #: Figures and strips that are drawn: more would not be readable.
 MOST_ROWS = 40
+#: Shares of time below which a change says nothing: tables show both as "< 0.01 %".
+_LEAST_SHARE = 1e-4
 
 
 def _changes(found: Comparison) -> list[tuple[str, list[dict[str, Any]]]]:
     """The rows of every figure that can be compared, with its name."""
     rows: dict[str, list[dict[str, Any]]] = {}
-    for row in found.table.to_pylist():
+    all_ = found.table.to_pylist()
+    large = {
+        (row["name"], row["quantity"]) for row in all_ if (row["value"] or 0.0) >= _LEAST_SHARE
+    }
+    for row in all_:
+        is_share = row["quantity"].startswith(("utilisation", "stall"))
+        if is_share and (row["name"], row["quantity"]) not in large:
+            continue
         if row["change"] is not None:
             text = f"{row['name']}: {name_of(row['quantity'])}"
             rows.setdefault(text, []).append(row)

@@ -133,6 +133,7 @@ def draw_latencies(figure: Figure | SubFigure, found: Interference) -> None:
     axes.grid(axis="x", visible=False)
     axes.set_title(LATENCY_TITLE, pad=20)
     axes.set_ylabel("message latency")
+    axes.set_xlabel("box: quartiles and median;\nwhiskers: smallest and largest; dot: mean")
     for job in dict.fromkeys(row["job"] for row in rows):
         here = [at for at, row in zip(places, rows, strict=True) if row["job"] == job]
         axes.text(

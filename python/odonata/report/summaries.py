@@ -290,6 +290,7 @@ def print_interference(console: Console, found: Interference, directory: Path) -
     console.print()
     if found.scenario.title:
         console.print(f"[bold]{escape(found.scenario.title)}[/]")
+    console.print(escape(_setting(found.scenario)), style="dim", soft_wrap=True)
     columns = ("alone", "with all", "mean", "median", "p99", "run time")
     shown = _figures("Message latency", *columns)
     for job in answer["jobs"]:
@@ -298,7 +299,7 @@ def print_interference(console: Console, found: Interference, directory: Path) -
         ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99", "run_time")]
         shown.add_row(escape(job["job"]), *times, *ratios)
     console.print(shown)
-    if answer["matrix"] and len(found.names) > 2:
+    if answer["matrix"]:
         caused = found.caused()
         shown = _figures("Slowdown of the mean by", *(escape(name) for name in found.names))
         for number, name in enumerate(found.names):
@@ -317,6 +318,19 @@ def print_interference(console: Console, found: Interference, directory: Path) -
         whose = f" of [bold]{escape(held['name'])}[/]"
         console.print(_held_back(held["pairs"], held["longest"], whose))
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
+
+
+def _setting(scenario: Scenario) -> str:
+    """Network, routing and placement of a scenario, defaults as well."""
+    form = scenario.normalised()
+    family, routing = form["network"]["topology"]["family"], form["network"]["routing"]["algorithm"]
+    named = {"explicit": "listed nodes"}
+    chosen = {job["name"]: job["placement"]["policy"] for job in form["jobs"]}
+    policies = {name: named.get(policy, policy) for name, policy in chosen.items()}
+    placed = ", ".join(dict.fromkeys(policies.values()))
+    if len({*policies.values()}) > 1:
+        placed = ", ".join(f"{name} {policy}" for name, policy in policies.items())
+    return f"{family}, {routing} routing, seed {scenario.seed}; placement: {placed}"
 
 
 def _times(ratio: float | None) -> str:
