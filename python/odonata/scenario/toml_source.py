@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 from odonata import bounded
 from odonata._engine import key_lines, read_toml
 from odonata.errors import Problem, ScenarioError
+
+#: Lines of ibnetdiscover, and the first of OpenSM's list of a subnet.
+_CABLES = re.compile(r'(?m)^(Switch|Ca|Hca|Rt)\s+\d+\s+"|\A\s*\{\s*(CA|SW|Rt)\b', re.IGNORECASE)
 
 
 def read_text(file: str | os.PathLike[str]) -> str:
@@ -35,7 +39,13 @@ def parse_toml(text: str, file: str = "") -> dict[str, Any]:
     try:
         tables: dict[str, Any] = read_toml(text)
     except ValueError as error:
-        raise ScenarioError([Problem("", str(error))], file) from None
+        sentence = str(error)
+        if _CABLES.search(text):
+            sentence = (
+                "found cables, as ibnetdiscover or OpenSM list them; allowed: a scenario in TOML, "
+                f"such as `odonata cluster machine --links {file or 'FILE'}` makes of them"
+            )
+        raise ScenarioError([Problem("", sentence)], file) from None
     return tables
 
 
