@@ -135,6 +135,16 @@ def test_what_cannot_be_compared(jobs: Any, target: str | None, words: list[str]
     assert all(word in str(caught.value) for word in words), str(caught.value)
 
 
+def test_flows_tell_how_much_and_not_at_which_links() -> None:
+    flows = scenario(*SHARED, simulation={"engine": "flow"})
+    with pytest.raises(ScenarioError, match=r'found "flow"; allowed: "packet".*attribution=False'):
+        interference(flows)
+    found = interference(flows, attribution=False)
+    # Two flows share the common link.
+    for name in ("left", "right"):
+        assert found.slowdown(name, "run_time") == pytest.approx(2, rel=0.05)
+
+
 def test_results_are_written_and_not_simulated_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -252,3 +252,19 @@ def test_a_node_has_no_more_ranks_than_gpus() -> None:
     job = {"name": "all", "nodes": 8, "ranks_per_node": 5, "motif": motif}
     with pytest.raises(ScenarioError, match="at most 4, the ranks of a node"):
         odonata.run(Scenario.from_dict(machine([job])))
+
+
+@pytest.mark.parametrize("scheme", ["window", "ecn", "infiniband", "hpcc", "slingshot"])
+def test_schemes_of_interfaces_leave_what_stays_in_a_node_alone(scheme: str) -> None:
+    """Three GPUs send to the fourth of their node: no interface has a part in it, so that the time
+    is that without a scheme, beside nodes that send to each other."""
+    motif = {"kind": "collective", "operation": "gather", "algorithm": "linear", "message": "4 MiB"}
+    inside = {"name": "inside", "nodes": 1, "ranks_per_node": 4, "motif": motif}
+    between = {"name": "between", "nodes": 7, "ranks_per_node": 4, "motif": motif}
+    data = machine([inside, between])
+
+    def ends(nic: dict[str, Any]) -> list[int]:
+        result = odonata.run(Scenario.from_dict({**data, "network": {**data["network"], **nic}}))
+        return [int(end) for end in result.jobs["end_ps"].to_pylist()]
+
+    assert ends({"nic": {"congestion_control": scheme}})[0] == ends({})[0]

@@ -100,7 +100,7 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
                 Ok::<_, SpecError>((from, routing.map_err(at)?, left.lost_routers()))
             };
             let parts = moments(scenario)?.into_iter().map(part);
-            let layered = Layered::new(parts.collect::<Result<_, _>>()?);
+            let layered = Layered::new(parts.collect::<Result<_, _>>()?, &topology.group_of_router);
             AnyRouting::Layered(layered.map_err(|error| routing_error(&error))?)
         }
         Keys::ForwardingTables(keys) => {

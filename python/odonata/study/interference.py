@@ -214,6 +214,12 @@ def interference(
         OutputError: If the directory cannot be written.
     """
     scenario = as_scenario(scenario)
+    if attribution and scenario.simulation.engine == "flow":
+        message = (
+            'found "flow"; allowed: "packet", as flows have no queues that tell who waits for '
+            "whom; or --no-attribution, in Python attribution=False"
+        )
+        raise scenario.error([Problem("simulation.engine", message)])
     plan = _Plan(scenario, _target(scenario, target), pairs, attribution)
     total = len(plan.runs)
     title = "Looking for interference"

@@ -1,6 +1,6 @@
 //! Routes of a network whose links fail and work again during a run.
 
-use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
+use odonata_units::{GroupId, NodeId, Picoseconds, PortId, RouterId};
 
 use super::nested::{NextHop, NextHopReads, PossibleHops};
 use super::{
@@ -22,6 +22,9 @@ const MOST_CHANNELS: u32 = 16;
 pub struct Layered {
     /// In the order of time; never empty.
     parts: Vec<Layer>,
+    /// Routers of groups that lose a router in some part: whether a packet enters a part for one of
+    /// them depends on more than the group. Shape: routers.
+    beside_lost: Vec<bool>,
     channels: u8,
     reads_channels: bool,
 }
@@ -53,13 +56,28 @@ impl RoutingTask for Needs {
 
 impl Layered {
     /// The routes of a run: from when on which algorithm, in the order of time from the start of the
-    /// run, and the routers from and to which it has no routes (shape: routers), for which nobody asks.
+    /// run, and the routers from and to which it has no routes (shape: routers), for which nobody asks;
+    /// `group_of_router` as in the network.
     ///
     /// # Errors
     /// If an algorithm keeps or asks what routes of two parts would have in common, or if the parts
     /// need too many virtual channels together.
-    pub fn new(parts: Vec<(Picoseconds, AnyRouting, Vec<bool>)>) -> Result<Self, RoutingError> {
+    pub fn new(
+        parts: Vec<(Picoseconds, AnyRouting, Vec<bool>)>,
+        group_of_router: &[GroupId],
+    ) -> Result<Self, RoutingError> {
         let mut layers = Vec::with_capacity(parts.len());
+        let mut lose_some = vec![
+            false;
+            group_of_router
+                .iter()
+                .map(|g| g.index() + 1)
+                .max()
+                .unwrap_or(0)
+        ];
+        for (router, &group) in group_of_router.iter().enumerate() {
+            lose_some[group.index()] |= parts.iter().any(|(_, _, lost)| lost[router]);
+        }
         let (mut channels, mut reads_channels) = (0u32, false);
         for (from, routing, lost) in parts {
             let (own, reads) = routing.dispatch(Needs)?;
@@ -81,6 +99,10 @@ impl Layered {
         }
         Ok(Self {
             parts: layers,
+            beside_lost: group_of_router
+                .iter()
+                .map(|group| lose_some[group.index()])
+                .collect(),
             channels: channels as u8,
             reads_channels,
         })
@@ -319,6 +341,9 @@ impl Routing for Layered {
             fn run<R: Routing>(self, routing: &R) -> RelevantDestination {
                 routing.relevant_destination(self.0, self.1, &self.2)
             }
+        }
+        if injected && self.beside_lost[route.destination_router as usize] {
+            return RelevantDestination::Router;
         }
         let parts = self.possible_parts(at, injected, route);
         let relevant =

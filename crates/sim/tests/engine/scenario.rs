@@ -352,7 +352,8 @@ impl Scenario {
             let routing = AnyRouting::new(left, &self.routing).ok()?;
             Some((*from, routing, left.lost_routers()))
         });
-        let routing = Layered::new(parts.collect::<Option<_>>()?).ok()?;
+        let routing =
+            Layered::new(parts.collect::<Option<_>>()?, &topology.group_of_router).ok()?;
         let dark = failures.dark(topology).ok()?;
         let latencies = self.latencies.iter().copied().max()?;
         let losses = Losses {

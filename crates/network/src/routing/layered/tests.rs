@@ -3,7 +3,9 @@
 use super::*;
 use crate::routing::testing::{MockRouter, dragonfly};
 use crate::routing::{Algorithm, RoutingSpec};
-use crate::topology::{During, Ends, FailedLinks, Failures, Impairment, Topology};
+use crate::topology::{
+    During, Ends, FailedLinks, Failures, Impairment, OnTheWay, OutOfService, Outage, Topology,
+};
 use crate::verify::{Verdict, verify};
 use odonata_units::GroupId;
 
@@ -25,12 +27,22 @@ fn cut(whole: &Topology) -> Vec<(Picoseconds, Topology)> {
 }
 
 fn layered(whole: &Topology, algorithm: Algorithm) -> Result<Layered, RoutingError> {
-    let parts = cut(whole);
+    in_parts(whole, &cut(whole), algorithm)
+}
+
+fn in_parts(
+    whole: &Topology,
+    parts: &[(Picoseconds, Topology)],
+    algorithm: Algorithm,
+) -> Result<Layered, RoutingError> {
     let routing = |(from, left): &(Picoseconds, Topology)| {
         let routing = AnyRouting::new(left, &RoutingSpec::new(algorithm))?;
         Ok::<_, RoutingError>((*from, routing, left.lost_routers()))
     };
-    Layered::new(parts.iter().map(routing).collect::<Result<_, _>>()?)
+    Layered::new(
+        parts.iter().map(routing).collect::<Result<_, _>>()?,
+        &whole.group_of_router,
+    )
 }
 
 #[test]
@@ -107,14 +119,58 @@ fn what_cannot_be_layered_is_refused() {
         let routing = AnyRouting::new(&whole, &RoutingSpec::new(Algorithm::UpDown)).unwrap();
         (Picoseconds(moment), routing, whole.lost_routers())
     };
-    assert!(Layered::new((0..16).map(many).collect()).is_ok());
+    assert!(Layered::new((0..16).map(many).collect(), &whole.group_of_router).is_ok());
     let refused = RoutingError::TooManyLayers {
         parts: 17,
         needed: 17,
         limit: 16,
     };
     assert_eq!(
-        Layered::new((0..17).map(many).collect()).unwrap_err(),
+        Layered::new((0..17).map(many).collect(), &whole.group_of_router).unwrap_err(),
         refused
     );
+}
+
+/// Packets for a router in the middle of its group are walked together with those for the first and
+/// the last one, but for the part in which nothing enters for it.
+#[test]
+fn whichever_router_of_a_group_fails_no_packet_has_to_find_it() {
+    let whole = dragonfly(1, 4, 2, 9);
+    for algorithm in [
+        Algorithm::Minimal,
+        Algorithm::Valiant {
+            via: Default::default(),
+        },
+        Algorithm::UgalLocal(crate::routing::AdaptiveOptions::default()),
+        Algorithm::Par(crate::routing::AdaptiveOptions::default()),
+    ] {
+        for router in 12..16 {
+            let failures = Failures {
+                outages: vec![Outage {
+                    of: OutOfService::Router(RouterId(router)),
+                    during: During {
+                        from: Picoseconds(10),
+                        ..During::WHOLE_RUN
+                    },
+                    entry: 0,
+                }],
+                on_the_way: OnTheWay::Lost {
+                    reconvergence: Picoseconds(0),
+                },
+                ..Failures::default()
+            };
+            let parts = failures.moments(&whole).unwrap();
+            let Ok(routing) = in_parts(&whole, &parts, algorithm) else {
+                // The only link between two groups is gone.
+                assert_eq!(algorithm, Algorithm::Minimal);
+                continue;
+            };
+            let (left, _) = failures.of(whole.clone()).unwrap();
+            let verdict = verify(&left, &routing).unwrap();
+            assert!(
+                matches!(verdict, Verdict::DeadlockFree { .. }),
+                "{algorithm:?}, {router}: {verdict:?}"
+            );
+        }
+    }
 }

@@ -511,7 +511,7 @@ proptest! {
             let Some(parts) = parts.collect::<Option<Vec<_>>>() else {
                 continue;
             };
-            if let Ok(routing) = Layered::new(parts) {
+            if let Ok(routing) = Layered::new(parts, &left.group_of_router) {
                 AnyRouting::Layered(routing).dispatch(Arrives(&left, seed));
             }
         }

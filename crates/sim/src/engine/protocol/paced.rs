@@ -5,6 +5,7 @@ use std::collections::BinaryHeap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
+use odonata_network::topology::InterfaceChoice;
 use odonata_run::{CongestionControl, HeldPair, KeyMap};
 use odonata_units::NodeId;
 use odonata_units::random::{Purpose, StreamKey};
@@ -23,6 +24,8 @@ pub(in crate::engine) struct Paced {
     /// Largest packet.
     packet: u32,
     marking: StreamKey,
+    /// Ranks of a node with an inside; 0: nodes have none.
+    ranks_of_node: u32,
     /// What packets have collected, by slot.
     notes: Vec<Note>,
     nodes: Vec<Node>,
@@ -64,6 +67,13 @@ pub(in crate::engine) struct NodeState {
 }
 
 impl Paced {
+    /// Whether two ranks are in one node: interfaces, and with them schemes, have no part in what
+    /// they send to each other.
+    fn in_one_node(&self, one: u32, other: u32) -> bool {
+        let node = |rank: u32| rank.checked_div(self.ranks_of_node);
+        node(one).is_some_and(|of_one| node(other) == Some(of_one))
+    }
+
     /// Whether a port marks a packet that joins what waits for it.
     fn marks(&mut self, packet: &Packet, waiting: Waiting) -> bool {
         match &self.keys {
@@ -93,6 +103,23 @@ impl Paced {
     }
 }
 
+/// Bytes per second that a node may send to another: of a rank, what the interfaces that a message
+/// of it takes carry.
+fn line(shared: &Shared<'_>, interface: &Interface) -> u64 {
+    let class = &shared.classes[usize::from(interface.class)];
+    let terminal = class.rate.bandwidth.bytes_per_second();
+    let Some(inside) = &shared.topology.inside else {
+        return terminal;
+    };
+    let own = match inside.choice {
+        InterfaceChoice::Striped => inside.interfaces,
+        _ => inside.nearest(interface.node % inside.ranks).1,
+    };
+    let node = inside.node_of(NodeId(interface.node));
+    let all = inside.interface_bandwidth(node);
+    terminal.min(all / u64::from(inside.interfaces) * u64::from(own))
+}
+
 /// Bytes that a link of so many bytes per second carries in a time.
 fn bytes_in(line: u64, ps: u64) -> u64 {
     let bytes = u128::from(line) * u128::from(ps) / 1_000_000_000_000;
@@ -106,10 +133,7 @@ impl Protocol for Paced {
         let keys = shared.config.nic.congestion_control.clone();
         let node = |interface: &Interface| Node {
             number: interface.node,
-            line: shared.classes[usize::from(interface.class)]
-                .rate
-                .bandwidth
-                .bytes_per_second(),
+            line: line(shared, interface),
             ..Node::default()
         };
         Self {
@@ -122,6 +146,11 @@ impl Protocol for Paced {
             keys,
             packet: shared.packet,
             marking: StreamKey::new(shared.config.seed, Purpose::Marking),
+            ranks_of_node: shared
+                .topology
+                .inside
+                .as_ref()
+                .map_or(0, |inside| inside.ranks),
             notes: Vec::new(),
             nodes: interfaces.iter().map(node).collect(),
         }
@@ -135,6 +164,9 @@ impl Protocol for Paced {
     }
 
     fn sent(&mut self, interface: usize, to: u32, packet: Sent) {
+        if self.in_one_node(self.nodes[interface].number, to) {
+            return;
+        }
         let Self { keys, nodes, .. } = self;
         let node = &mut nodes[interface];
         let line = node.line;
@@ -191,10 +223,14 @@ impl Protocol for Paced {
         if self.marks(packet, waiting) {
             self.notes[slot as usize].marked = true;
         }
+        let interface = waiting.interface?;
+        if self.in_one_node(packet.source, self.nodes[interface].number) {
+            return None;
+        }
         let CongestionControl::Slingshot(keys) = &self.keys else {
             return None;
         };
-        let node = &mut self.nodes[waiting.interface?];
+        let node = &mut self.nodes[interface];
         let way = self.notes[slot as usize].way;
         let joined = Joined {
             source: packet.source,
@@ -220,6 +256,9 @@ impl Protocol for Paced {
         interface: usize,
         time: u64,
     ) -> Option<Notice> {
+        if self.in_one_node(packet.source, self.nodes[interface].number) {
+            return None;
+        }
         let note = self.notes[slot as usize];
         let node = &mut self.nodes[interface];
         let (bytes, window) = match &self.keys {
