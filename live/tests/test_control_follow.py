@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from connected import Connected
 from odonata.errors import ControlError, DeviceError
 from odonata_live.control import Controller, Plant
 from odonata_live.control.drivers.recorder import driver
 from odonata_live.control.following import Follower, Rule
 from odonata_live.control.network import Hop
-from odonata_live.control.routers import Routers
 
 SCENARIO = """
 title = "six nodes"
@@ -70,17 +70,6 @@ class Router:
     def port(self, pair: tuple[str, str]) -> int:
         ((action,),) = (one.actions for one in self.held[pair].instructions)
         return int(action.port)
-
-
-class Connected(Routers):
-    """Connections to the routers above."""
-
-    def __init__(self, plant: Plant, routers: list[Router]) -> None:
-        super().__init__(plant)
-        self.routers = routers
-
-    def session(self, number: int) -> Any:
-        return self.routers[number]
 
 
 class Machine(Follower):

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from connected import Connected
 from odonata import Scenario, _engine
 from odonata.errors import ControlError, DeviceError, ScenarioError
 from odonata_live.control import Controller, Plant
 from odonata_live.control.network import Hop
 from odonata_live.control.rerouting import Look, Rerouter, told
-from odonata_live.control.routers import Routers
 
 #: Two leaves of two nodes, and two spines.
 TREE = '[network]\nfamily = "fat-tree"\ndown = [2, 2]\nup = [2]\n'
@@ -59,17 +59,6 @@ class Router:
 
     def entries(self) -> list[Any]:
         return list(self.held.values())
-
-
-class Connected(Routers):
-    """Connections to the routers above."""
-
-    def __init__(self, plant: Plant, routers: list[Router]) -> None:
-        super().__init__(plant)
-        self.routers = routers
-
-    def session(self, number: int) -> Any:
-        return self.routers[number]
 
 
 class Machine(Rerouter):

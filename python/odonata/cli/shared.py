@@ -121,22 +121,18 @@ def debug_option(command: Command) -> Command:
 
 def json_option(command: Command) -> Command:
     """Adds ``--json``."""
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print exactly one JSON object, for programs.",
-    )(command)
+    return _json_option("Print exactly one JSON object, for programs.")(command)
 
 
 def json_lines_option(command: Command) -> Command:
     """Adds ``--json`` to a command that goes on and on."""
-    return click.option(
-        "--json",
-        "as_json",
-        is_flag=True,
-        help="Print a JSON object on a line of its own each time, for programs.",
-    )(command)
+    return _json_option("Print a JSON object on a line of its own each time, for programs.")(
+        command
+    )
+
+
+def _json_option(text: str) -> Callable[[Command], Command]:
+    return click.option("--json", "as_json", is_flag=True, help=text)
 
 
 def _changes_complete(

@@ -59,6 +59,11 @@ impl<'a> NamedParts<'a> {
             let nodes = self.nodes(&list, &key)?;
             append(table, "nodes", nodes);
         }
+        self.switches(table, path)
+    }
+
+    /// `switches` of a table become `routers`.
+    fn switches(&mut self, table: &mut Object, path: &str) -> Result<(), SpecError> {
         if let Some(Value::Array(names)) = table.remove("switches") {
             let key = format!("{path}.switches");
             let routers = self.routers(&names, &key)?;
@@ -69,11 +74,7 @@ impl<'a> NamedParts<'a> {
 
     /// `switches` of a link become `routers`, and the router of its `port` a number.
     fn link(&mut self, link: &mut Object, path: &str) -> Result<(), SpecError> {
-        if let Some(Value::Array(names)) = link.remove("switches") {
-            let key = format!("{path}.switches");
-            let routers = self.routers(&names, &key)?;
-            append(link, "routers", routers);
-        }
+        self.switches(link, path)?;
         let Some(Value::String(port)) = link.get("port") else {
             return Ok(());
         };
