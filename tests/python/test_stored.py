@@ -352,6 +352,7 @@ def test_waits_that_cause_each_other_end(sent: int, loops: bool) -> None:
         "end_ps": [5, 5],
         "activity": [wait.index("wait-to-receive")] * 2,
         "collective": [-1, -1],
+        "parallelism": [-1, -1],
         "cause_rank": [1, 0],
         "cause_ps": [sent, sent],
     }
