@@ -484,4 +484,16 @@ impl AnyRouting {
         }
         self.dispatch(Count)
     }
+
+    /// See [`Routing::reads_occupancy`].
+    pub fn reads_occupancy(&self) -> bool {
+        struct Reads;
+        impl RoutingTask for Reads {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.reads_occupancy()
+            }
+        }
+        self.dispatch(Reads)
+    }
 }

@@ -85,9 +85,10 @@ pub(crate) fn routing_spec(
 /// # Errors
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
-    let routing = &scenario.network.routing;
+    let network = &scenario.network;
+    let routing = &network.routing;
     let spec = routing_spec(routing, &usual_of_packets(scenario, topology))?;
-    let unfit = |error: RoutingError| unfit(&error, &scenario.network);
+    let unfit = |error: RoutingError| unfit(&error, network);
     let built = match &routing.keys {
         _ if scenario.network.failures.has_moments() => {
             check_moments(scenario)?;
@@ -122,6 +123,17 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
             format!(
                 "at most {most} here: with {name} the virtual channel follows from a packet's source \
                  and destination, and no packet would take more"
+            ),
+        ));
+    }
+    let occupancy = network.router.occupancy;
+    if occupancy == spec::OccupancyCount::Unsent && !built.reads_occupancy() {
+        return Err(SpecError::value(
+            "network.router.occupancy",
+            format!("\"{}\"", occupancy.name()),
+            format!(
+                "\"buffered\" here: routing = \"{}\" looks at no queues",
+                algorithm.name()
             ),
         ));
     }

@@ -110,12 +110,12 @@ pub enum CreditUse {
     Crossbar,
 }
 
-/// Which packets in a router with a bounded crossbar count as occupancy of the
-/// output that they leave through, as routing algorithms see it.
+/// Which bytes count as occupancy of an output of a router with a bounded crossbar, as routing
+/// algorithms see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
 #[serde(rename_all = "kebab-case")]
 pub enum OccupancyCount {
-    /// The bytes in the output's buffer.
+    /// The bytes in the output's buffer, and those sent and not yet credited.
     ///
     /// What waits in input queues is not seen, so
     /// that all of a burst may choose an output before any of it has got there.
@@ -123,6 +123,11 @@ pub enum OccupancyCount {
     Buffered,
     /// The bytes in input queues that have chosen the output as well.
     Requests,
+    /// The bytes in the output's buffer alone.
+    ///
+    /// What waits at the other end is not seen until that has no more room: the routers of SST's
+    /// merlin, whose `oql_track_remote` is false by default.
+    Unsent,
 }
 
 /// The router model.

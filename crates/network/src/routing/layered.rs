@@ -244,14 +244,7 @@ impl Routing for Layered {
     }
 
     fn reads_occupancy(&self) -> bool {
-        struct Reads;
-        impl RoutingTask for Reads {
-            type Output = bool;
-            fn run<R: Routing>(self, routing: &R) -> bool {
-                routing.reads_occupancy()
-            }
-        }
-        self.any_part(|routing| routing.dispatch(Reads))
+        self.any_part(AnyRouting::reads_occupancy)
     }
 
     fn next_hop_reads_occupancy(&self, injected: bool, route: &PacketRoute) -> bool {

@@ -43,9 +43,10 @@ table! {
         /// an ideal crossbar and `credit_use = "crossbar"`: how much an output to a node holds per
         /// virtual channel. Default: the `buffer` of the link.
         output_buffer_bytes: Option<u64> = None => Notes::POSITIVE,
-        /// With a bounded crossbar: what routing counts as queued at an output, besides bytes that
-        /// have been sent and not yet credited: the bytes in its buffer (`buffered`), or also those
-        /// in input queues that have chosen it (`requests`).
+        /// With a bounded crossbar: what routing counts as queued at an output: the bytes in its
+        /// buffer and those that have been sent and not yet credited (`buffered`), also those in
+        /// input queues that have chosen it (`requests`), or those in its buffer alone (`unsent`,
+        /// as SST's merlin).
         #[serde(skip_serializing_if = "is_default")]
         occupancy: OccupancyCount = OccupancyCount::Buffered,
         /// Which of several waiting packets goes first: those of the virtual channels in turn
@@ -66,8 +67,8 @@ table! {
     }
     refuse "room" when [("room", Test::Is("packets")), ("credit_use", Test::Is("link"))] =>
         "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"";
-    refuse "occupancy" when [("occupancy", Test::Is("requests")), ("crossbar", Test::Is("ideal"))] =>
-        "\"buffered\" with an ideal crossbar, where all that waits counts";
+    refuse "occupancy" when [("occupancy", Test::IsNot("buffered")), ("crossbar", Test::Is("ideal"))] =>
+        "\"buffered\" with an ideal crossbar, where all that waits or has been sent counts";
 }
 
 table! {

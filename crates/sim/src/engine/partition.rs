@@ -35,6 +35,7 @@ use super::scheduler::Scheduler;
 use super::shared::{Class, Shared};
 use super::switch::Switch;
 use super::table::Table;
+use view::sent_mask;
 use window::Window;
 
 pub(super) use mail::{Mail, Neighbours};
@@ -389,8 +390,9 @@ impl<'a, M: Model> Partition<'a, M> {
 
     /// Publishes the occupancy of this partition's ports.
     pub fn publish_occupancy(&self) {
+        let sent = sent_mask(self.switch.counts_sent()) as u32;
         for (port, state) in self.ports.all[0..self.ports.of_routers].iter().enumerate() {
-            let occupancy = state.queued.saturating_add(state.downstream);
+            let occupancy = state.queued.saturating_add(state.downstream & sent);
             self.routing.snapshot[self.base_port as usize + port]
                 .store(occupancy, std::sync::atomic::Ordering::Relaxed);
         }

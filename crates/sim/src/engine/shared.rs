@@ -310,11 +310,11 @@ fn check_router(router: &RouterModel, packet: u64, topology: &Topology) -> Resul
             "at least one packet, below 4 GiB",
         ));
     }
-    if router.occupancy == OccupancyCount::Requests && router.crossbar == Crossbar::Ideal {
+    if router.occupancy != OccupancyCount::Buffered && router.crossbar == Crossbar::Ideal {
         return Err(parameter(
             Parameter::Occupancy,
-            "\"requests\"",
-            "\"buffered\" with an ideal crossbar, where all that waits counts",
+            format!("\"{}\"", router.occupancy.name()),
+            "\"buffered\" with an ideal crossbar, where all that waits or has been sent counts",
         ));
     }
     Ok(())

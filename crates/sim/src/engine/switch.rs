@@ -122,7 +122,14 @@ pub(super) trait Switch: Sized + Send {
         false
     }
 
-    /// What of a channel's occupancy has not taken credits, for the router with this first port.
+    /// Whether what has been sent and not yet credited counts as occupancy of an output.
+    #[inline(always)]
+    fn counts_sent(&self) -> bool {
+        true
+    }
+
+    /// What of a channel's occupancy has not taken credits, for the router with this first port; or,
+    /// where credits do not count, all of it.
     fn waiting(&self, _first_port: usize) -> Waiting<'_> {
         Waiting::Promised
     }

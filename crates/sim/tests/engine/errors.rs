@@ -211,7 +211,7 @@ fn the_end_of_simulated_time_is_an_error_of_runs_that_are_to_end_by_themselves()
 
 #[test]
 fn parameters_of_the_engine() {
-    let changes: [(Change, Parameter, &str); 15] = [
+    let changes: [(Change, Parameter, &str); 16] = [
         (|c| c.packet = Bytes(0), Parameter::Packet, "0 B"),
         (
             |c| c.packet = Bytes(1 << 26),
@@ -267,6 +267,11 @@ fn parameters_of_the_engine() {
             |c| c.router.occupancy = OccupancyCount::Requests,
             Parameter::Occupancy,
             "\"requests\"",
+        ),
+        (
+            |c| c.router.occupancy = OccupancyCount::Unsent,
+            Parameter::Occupancy,
+            "\"unsent\"",
         ),
         (
             |c| c.router.delay = Picoseconds(u64::MAX),

@@ -8,7 +8,7 @@ use odonata_units::{Picoseconds, RouterId};
 
 use super::Partition;
 use super::losses::LostOnLink;
-use super::view::{Rooms, View, no_such_output};
+use super::view::{Rooms, View, no_such_output, sent_mask};
 use crate::engine::calendar::{Event, Kind, PackedEvent};
 use crate::engine::losses::Loss;
 use crate::engine::model::Model;
@@ -191,6 +191,7 @@ impl<M: Model> Partition<'_, M> {
             rooms,
             early,
             offset: event.offset(),
+            sent: sent_mask(self.switch.counts_sent()),
             snapshot: self.routing.snapshot,
             key: self.shared.routing_key,
             entity: 0,
@@ -228,6 +229,7 @@ impl<M: Model> Partition<'_, M> {
             rooms: &Rooms::UNASKED,
             early: &[],
             offset: 0,
+            sent: sent_mask(self.switch.counts_sent()),
             snapshot: self.routing.snapshot,
             key: self.shared.routing_key,
             entity: 0,

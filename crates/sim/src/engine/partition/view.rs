@@ -45,6 +45,12 @@ pub(in crate::engine) enum Waiting<'v> {
     Nothing,
 }
 
+/// [`View::sent`] where that counts, or not.
+#[inline(always)]
+pub(in crate::engine) fn sent_mask(counts: bool) -> u64 {
+    u64::from(counts).wrapping_neg()
+}
+
 impl<P: Probe> View<'_, P> {
     /// Credits of a lane of a port to another router, by now.
     #[inline(always)]
@@ -98,6 +104,8 @@ pub(super) struct View<'v, P> {
     /// those before it count.
     pub early: &'v [PackedEvent],
     pub offset: u64,
+    /// Mask of what has been sent and not yet credited: nothing where that does not count.
+    pub sent: u64,
     pub snapshot: &'v Snapshot,
     pub key: StreamKey,
     pub entity: u64,
@@ -119,7 +127,7 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
             .filter(|credit| credit.port() == u32::from(port) && credit.offset() < self.offset)
             .map(|credit| u64::from(credit_size::<P>(credit.payload())))
             .sum();
-        u64::from(state.queued) + u64::from(state.downstream) - credited
+        u64::from(state.queued) + ((u64::from(state.downstream) - credited) & self.sent)
     }
     #[inline(always)]
     fn has_room(&mut self, hop: Hop) -> bool {
@@ -140,7 +148,8 @@ impl<P: Probe> odonata_network::RouterView for View<'_, P> {
                 }
                 Waiting::Nothing => 0,
             };
-            u64::from(buffer - self.credits(hop.port, lane)) + u64::from(waiting)
+            let taken = buffer - self.credits(hop.port, lane);
+            (u64::from(taken) & self.sent) + u64::from(waiting)
         };
         self.rooms.lanes.of(hop.vc).map(occupancy).sum()
     }

@@ -273,6 +273,7 @@ impl<M: Model> Partition<'_, M> {
                             rooms: &Rooms::UNASKED,
                             early: &[],
                             offset: 0,
+                            sent: 0,
                             snapshot: self.routing.snapshot,
                             key: self.shared.routing_key,
                             entity: 0,

@@ -85,6 +85,8 @@ pub(in crate::engine) struct Bounded {
     touched: Vec<u32>,
     /// Whether packets in FIFOs count as occupancy of the output that they request.
     counts_requests: bool,
+    /// Whether what has been sent counts until it is credited.
+    counts_sent: bool,
 }
 
 impl Switch for Bounded {
@@ -144,6 +146,7 @@ impl Switch for Bounded {
             takes_credits: shared.config.router.credit_use == CreditUse::Crossbar,
             touched: Vec::with_capacity(256),
             counts_requests: shared.config.router.occupancy == OccupancyCount::Requests,
+            counts_sent: shared.config.router.occupancy != OccupancyCount::Unsent,
         }
     }
 
@@ -206,8 +209,14 @@ impl Switch for Bounded {
         partition.occupy_output(packet);
     }
 
+    #[inline(always)]
+    fn counts_sent(&self) -> bool {
+        self.counts_sent
+    }
+
     fn waiting(&self, first_port: usize) -> Waiting<'_> {
-        match (self.counts_requests, self.takes_credits) {
+        // What has taken credits is in the buffer or has been sent.
+        match (self.counts_requests, self.takes_credits && self.counts_sent) {
             (true, _) => Waiting::Promised,
             (false, true) => Waiting::Nothing,
             (false, false) => Waiting::Buffered(self, first_port),

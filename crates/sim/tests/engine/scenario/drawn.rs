@@ -230,6 +230,7 @@ fn models() -> impl Strategy<
         1 => Just((bounded(1.0, 1), CreditUse::Link, OccupancyCount::Buffered)),
         1 => Just((bounded(1.5, 3), CreditUse::Link, OccupancyCount::Requests)),
         1 => Just((bounded(2.0, 8), CreditUse::Link, OccupancyCount::Buffered)),
+        1 => Just((bounded(2.0, 4), CreditUse::Link, OccupancyCount::Unsent)),
         1 => Just((bounded(1.0, 2), CreditUse::Crossbar, OccupancyCount::Requests)),
         1 => Just((bounded(2.0, 8), CreditUse::Crossbar, OccupancyCount::Buffered)),
     ];
