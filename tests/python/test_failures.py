@@ -257,6 +257,19 @@ def test_jobs_get_no_node_that_is_out_of_service() -> None:
         odonata.run(scenario(network, failures, placement=[10, 12], motif=load))
 
 
+def test_a_drawn_class_of_links_has_two_spellings() -> None:
+    """`class` cannot be an argument in Python, and is what people write into files."""
+
+    def drawn(**keys: Any) -> Any:
+        draw = {"share": "20 %", **keys}
+        form = {"network": DRAGONFLY, "failures": {"draw": [draw]}}
+        return Scenario.from_dict(form).normalised()
+
+    assert drawn(**{"class": "global"}) == drawn(link_class="global")
+    with pytest.raises(ScenarioError, match="unknown key"):
+        drawn(**{"class": "global"}, link_class="local")
+
+
 def test_results_are_the_same_on_any_number_of_threads() -> None:
     failures = {
         "draw": [{"link_class": "global", "share": "20 %"}, {"part": "routers", "count": 2}]

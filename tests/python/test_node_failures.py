@@ -134,6 +134,21 @@ def test_maintenance_names_its_nodes(log: Path) -> None:
         odonata.schedule(log, grap_groups=2, windows=[window])
 
 
+def test_maintenance_on_the_command_line_counts_or_names_nodes(log: Path, tmp_path: Path) -> None:
+    """Nodes 0 to 3: the first job gets six others. Any four: it gets six, nobody says which."""
+    lists = {}
+    for nodes in ("0-3", "4"):
+        out = tmp_path / nodes
+        options = ("--policy", "fcfs", "--maintenance", f"0s..+50s,{nodes}", "--no-plots")
+        assert call("schedule", log, *options, "--out", out).exit_code == 0
+        made = pq.read_table(out / "jobs.parquet", partitioning=None).to_pylist()
+        assert made[0]["start_s"] == 0
+        lists[nodes] = made[0].get("node_list")
+    assert lists == {"0-3": "4-9", "4": None}
+    wrong = said("schedule", log, "--maintenance", "0s..5s,n3", "--out", tmp_path / "none")
+    assert "how many, such as 64, or which, such as 0-63" in wrong
+
+
 def test_jobs_on_a_network_avoid_nodes_that_are_out(log: Path) -> None:
     text = f"""
 [schedule]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -184,6 +185,8 @@ def numbers(what: str, given: Sequence[int] | str | None) -> tuple[int, ...]:
 def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
     """Reads ``START..END``, ``START..END,NODES`` or ``START..END,NODES,USER,USER…``.
 
+    NODES is how many, or a range of numbers such as ``0-63``.
+
     Args:
         text: What was given.
         name: Of the option, for messages.
@@ -202,10 +205,7 @@ def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
         raise OptionError(name, f'"{text}"', allowed)
     keys: dict[str, Any] = {"start": start.strip(), "end": end.strip()}
     if more and more[0].strip():
-        try:
-            keys["nodes"] = int(more[0])
-        except ValueError:
-            raise OptionError(name, f'"{more[0]}" nodes', "a whole number") from None
+        keys |= _counted_or_listed(more[0].strip(), name)
     users = [user.strip() for user in more[1:]]
     if has_users and not users:
         raise OptionError(name, f'"{text}", which names no users', "START..END,NODES,USER,…")
@@ -213,6 +213,15 @@ def window_keys(text: str, name: str, *, has_users: bool) -> dict[str, Any]:
         allowed = "START..END,NODES: users have a meaning with --reservation only"
         raise OptionError(name, f'"{text}"', allowed)
     return {**keys, "users": users} if users else keys
+
+
+def _counted_or_listed(text: str, name: str) -> dict[str, Any]:
+    if re.fullmatch(r"\d+ *- *\d+", text):
+        return {"which": text}
+    if not text.isdecimal():
+        allowed = "how many, such as 64, or which, such as 0-63"
+        raise OptionError(name, f'"{text}" nodes', allowed)
+    return {"nodes": int(text)}
 
 
 def outage_keys(text: str, name: str) -> dict[str, Any]:

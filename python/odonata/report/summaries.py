@@ -291,14 +291,21 @@ def print_interference(console: Console, found: Interference, directory: Path) -
     if found.scenario.title:
         console.print(f"[bold]{escape(found.scenario.title)}[/]")
     console.print(escape(_setting(found.scenario)), style="dim", soft_wrap=True)
-    columns = ("alone", "with all", "mean", "median", "p99", "run time")
+    columns = ("alone", "with all", "mean", "median", "p99")
     shown = _figures("Message latency", *columns)
     for job in answer["jobs"]:
         slowdown = job["slowdown"]
         times = [display.duration(job[key]["mean"]) for key in ("alone_ps", "together_ps")]
-        ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99", "run_time")]
+        ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99")]
         shown.add_row(escape(job["job"]), *times, *ratios)
     console.print(shown)
+    ended = [job for job in answer["jobs"] if (job["alone_ps"].get("run_time") or 0) > 0]
+    if ended:
+        shown = _figures("Run time", "alone", "with all", "slowdown")
+        for job in ended:
+            times = [display.duration(job[key]["run_time"]) for key in ("alone_ps", "together_ps")]
+            shown.add_row(escape(job["job"]), *times, _times(job["slowdown"]["run_time"]))
+        console.print(shown)
     if answer["matrix"]:
         caused = found.caused()
         shown = _figures("Slowdown of the mean by", *(escape(name) for name in found.names))

@@ -98,7 +98,8 @@ table! {
     pub struct DrawnFailures {
         /// What fails: `links` between routers, `routers` with all that is attached to them, or `nodes`.
         part: Part = Part::Links,
-        /// With `part = "links"`: only links of this class. Default: all links between routers.
+        /// With `part = "links"`: only links of this class; `class` in files. Default: all links between
+        /// routers.
         link_class: Option<String> = None,
         /// The share of all that there are.
         share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1.0), most: Some(1e6), ..Notes::NONE },

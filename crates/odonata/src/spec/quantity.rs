@@ -151,6 +151,18 @@ const SPAN: Quantity = Quantity {
     rounds: false,
 };
 
+/// Units of time as words, each with its seconds; an `s` may follow.
+const TIMES_IN_WORDS: [(&str, u128); 8] = [
+    ("sec", 1),
+    ("second", 1),
+    ("minute", 60),
+    ("hr", 3_600),
+    ("hour", 3_600),
+    ("d", 86_400),
+    ("day", 86_400),
+    ("week", 7 * 86_400),
+];
+
 /// What was found, and what is allowed instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
@@ -270,6 +282,16 @@ impl Quantity {
         )
     }
 
+    /// The base units of a unit of time that is written as a word.
+    fn in_words(&self, unit: &str) -> Option<(u128, u128)> {
+        let (_, second, by) = self.units.iter().find(|known| known.0 == "s")?;
+        let many = unit.strip_suffix('s').filter(|word| word.len() > 1);
+        let is_meant = |word: &str| unit == word || many == Some(word);
+        let mut words = TIMES_IN_WORDS.iter();
+        let (_, seconds) = words.find(|(word, _)| is_meant(word))?;
+        Some((seconds * second, *by))
+    }
+
     /// The number of base units of a text.
     ///
     /// # Errors
@@ -289,8 +311,9 @@ impl Quantity {
         let plain = |text: &str| text.replace(' ', "");
         let is_unit =
             |known: &str| known == unit || (known.contains(' ') && plain(known) == plain(unit));
-        let Some((_, numerator, denominator)) = self.units.iter().find(|known| is_unit(known.0))
-        else {
+        let known = self.units.iter().find(|known| is_unit(known.0));
+        let known = known.map(|(_, numerator, denominator)| (*numerator, *denominator));
+        let Some((numerator, denominator)) = known.or_else(|| self.in_words(unit)) else {
             return Err(Refused {
                 hint: self.hint(unit),
                 ..Refused::new(format!("unit \"{unit}\" in {quoted}"), self.allowed())
@@ -300,9 +323,9 @@ impl Quantity {
             return refused(quoted, format!("{} of at least 0", self.kind));
         }
         let ten = |power: i32| 10u128.checked_pow(u32::try_from(power.max(0)).unwrap_or(0));
-        let value = (digits.checked_mul(*numerator))
+        let value = (digits.checked_mul(numerator))
             .and_then(|value| value.checked_mul(ten(power)?))
-            .zip(ten(-power).and_then(|ten| ten.checked_mul(*denominator)));
+            .zip(ten(-power).and_then(|ten| ten.checked_mul(denominator)));
         let Some((value, parts)) = value else {
             return Err(self.too_large(quoted));
         };
@@ -426,6 +449,10 @@ mod tests {
         let parse = |kind: &str, text: &str| Quantity::of(kind).parse(text).ok();
         for (kind, text, value) in [
             ("duration", "1.5 us", 1_500_000),
+            ("duration", "30 days", 2_592_000_000_000_000_000),
+            ("duration", "2 secs", 2_000_000_000_000),
+            ("span", "1.5 hours", 5_400),
+            ("span", "1 day", 86_400),
             ("duration", "2e-3 ns", 2),
             ("duration", " .5ns ", 500),
             ("size", "4 KiB", 4096),
@@ -446,6 +473,7 @@ mod tests {
             ("duration", "1201 h"),
             ("duration", "10"),
             ("duration", "1 MB"),
+            ("duration", "2 ds"),
             ("duration", "1. ns"),
             ("duration", "-1 ns"),
             ("size", "0.5 B"),

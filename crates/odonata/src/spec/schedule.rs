@@ -267,7 +267,7 @@ table! {
         /// First second: a date such as `2022-03-01T08:00` (UTC), or a duration after the first
         /// submission such as `12 h`.
         start: String = String::new() => Notes { written: Some("time"), ..Notes::NEEDED },
-        /// The second after the last one, given likewise.
+        /// The second after the last one, given likewise, or `+4h` after `start`.
         end: String = String::new() => Notes { written: Some("time"), ..Notes::NEEDED },
         /// Number of nodes. Default: the whole machine.
         nodes: Option<u32> = None => Notes::COUNT,
@@ -287,7 +287,7 @@ table! {
         /// When they fail: a date such as `2022-03-01T08:00` (UTC), or a duration after the first
         /// submission such as `12 h`.
         at: String = String::new() => Notes { written: Some("time"), ..Notes::NEEDED },
-        /// When they work again, given likewise. Default: never.
+        /// When they work again, given likewise, or `+4h` after `at`. Default: never.
         until: Option<String> = None => Notes { written: Some("time"), ..Notes::NONE },
     }
     refuse "nodes" when [("nodes", Test::Absent)] =>
@@ -381,7 +381,8 @@ table! {
         /// says.
         network: Option<NetworkTable> = None,
         /// Withhold nodes, or the whole machine, for a time. Times are dates (2022-03-01T08:00, UTC) or
-        /// durations after the first submission (12 h).
+        /// durations after the first submission (12 h); END may be +4h, after START. NODES is how
+        /// many, or which, such as 0-63.
         maintenance: Vec<Maintenance> = Vec::new() => Notes { command_line: CommandLine::value("START..END[,NODES]"), ..Notes::NONE },
         /// Nodes fail during the schedule: jobs on them end and are put back into the queue. Times as for
         /// maintenance; without END they never work again. NODES such as 0,3-8.

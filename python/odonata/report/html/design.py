@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +180,12 @@ def _costs(found: Design) -> Part:
     prices = found.prices
     said = "Prices count in ports of a switch; an optical cable costs as much as one port."
     if prices is not None:
-        said = f"Prices of parts: {json.dumps({k: v for k, v in prices.items() if v is not None})}"
+        given = (
+            f"{part.replace('_', ' ')} {one:,.6g}"
+            for part, one in prices.items()
+            if one is not None
+        )
+        said = f"Prices of parts: {', '.join(given)}."
     return Part(
         "Layouts and what they cost", [paragraph(said), table(heads, rows, "Cost", texts=2)]
     )

@@ -14,8 +14,12 @@ const SPELLINGS: [(&str, &str, &str); 2] = [
     ("operation", "all-to-all", "alltoall"),
 ];
 
+/// Keys that have two spellings: the list of tables, what may be written, and what is meant. The
+/// second is no word of Python's, in which tables are written as well.
+const KEY_SPELLINGS: [(&str, &str, &str); 1] = [("draw", "class", "link_class")];
+
 /// Words that are no names of a list, and what to write instead.
-const INSTEAD: [(&str, &[&str], &str); 5] = [
+const INSTEAD: [(&str, &[&str], &str); 7] = [
     (
         "routing",
         &["adaptive", "ugal", "ar", "adaptive-routing"],
@@ -36,6 +40,24 @@ const INSTEAD: [(&str, &[&str], &str); 5] = [
         "{ algorithm = \"up-down\", choice = \"by-destination\" }, which is D-mod-K in fat trees",
     ),
     ("routing", &["dor", "xy", "xyz"], "\"dimension-order\""),
+    (
+        "placement",
+        &[
+            "packed",
+            "pack",
+            "linear",
+            "compact",
+            "consecutive",
+            "block",
+            "first-fit",
+        ],
+        "\"contiguous\": the first free nodes",
+    ),
+    (
+        "placement",
+        &["round-robin", "cyclic", "scatter", "scattered"],
+        "\"spread\": one node of each group in turn; \"even\": of each router in turn",
+    ),
     (
         "pattern",
         &["random", "uniform", "all-to-all", "alltoall"],
@@ -88,11 +110,25 @@ pub(super) fn instead_of_kind(kinds: &str, word: &str) -> Option<String> {
     })
 }
 
-/// The document with every word of two spellings as the key that it stands at has it.
+fn respell_keys(list: &str, value: &mut Value) {
+    let Some((_, written, meant)) = KEY_SPELLINGS.iter().find(|(at, ..)| *at == list) else {
+        return;
+    };
+    let tables = value.as_array_mut().into_iter().flatten();
+    for table in tables.filter_map(Value::as_object_mut) {
+        if !table.contains_key(*meant) {
+            let given = table.remove(*written);
+            table.extend(given.map(|value| ((*meant).to_owned(), value)));
+        }
+    }
+}
+
+/// The document with every key and word of two spellings as they are declared.
 pub(super) fn respelled(document: &mut Value) {
     match document {
         Value::Object(table) => {
             for (key, value) in table {
+                respell_keys(key, value);
                 let meant = SPELLINGS
                     .iter()
                     .find(|(at, written, _)| at == key && value.as_str() == Some(written));

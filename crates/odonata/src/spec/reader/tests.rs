@@ -413,6 +413,16 @@ fn words_of_other_programs_and_places_are_answered_with_what_to_write() {
             "did you mean \"minimal\"?",
         ),
         (
+            routing("UGAL-L"),
+            "network.routing",
+            "did you mean \"ugal-l\"?",
+        ),
+        (
+            job("placement = \"packed\""),
+            "job[0].placement",
+            "\"contiguous\": the first free nodes",
+        ),
+        (
             format!("routing = \"par\"\n{NETWORK}"),
             "routing",
             "did you mean `network.routing`?",

@@ -34,7 +34,9 @@ pub(super) fn describe(value: &Value) -> String {
 /// The word of a list that another one was probably meant to be: at most a third of it
 /// has to change, or it is the only one that begins so.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distances = known.iter().map(|one| (edits(word, one), *one));
+    let folded = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let word = &folded(word);
+    let distances = known.iter().map(|one| (edits(word, &folded(one)), *one));
     let (edits, found) = distances.min_by_key(|(edits, _)| *edits)?;
     if 3 * edits <= word.chars().count().max(found.chars().count()) {
         return Some(found);
