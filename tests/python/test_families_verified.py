@@ -14,7 +14,7 @@ JOB = {"nodes": 1, "motif": {"kind": "halo3d", "message": "1 kB"}}
 #: What goes over any network whose routers are connected.
 ANY = ["shortest-path", "up-down", "dfsssp"]
 #: Algorithms with detours, whose two parts are the paths of the family.
-DETOURS = [*ANY, "minimal", "valiant", "ugal-l", "ugal-g"]
+DETOURS = [*ANY, "minimal", "ecmp", "valiant", "ugal-l", "ugal-g"]
 
 
 def torus(draw: random.Random) -> dict[str, Any]:

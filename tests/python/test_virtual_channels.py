@@ -21,6 +21,7 @@ NODES = {"dragonfly": 40, "fat-tree": 16, "torus": 32, "hyperx": 24, "dragonfly+
 #: A network for every algorithm that spreads packets, and the channels that it needs there.
 NEEDED: dict[str, tuple[dict[str, Any], int]] = {
     "minimal": (DRAGONFLY, 2),
+    "ecmp": (DRAGONFLY, 2),
     "valiant": (DRAGONFLY, 3),
     "ugal-l": (DRAGONFLY, 3),
     "ugal-g": (DRAGONFLY, 3),

@@ -13,8 +13,8 @@
 //! which there are none here, replaced by what they stand for.
 
 use odonata_network::routing::{
-    AdaptiveOptions, Algorithm, AnyRouting, PacketRoute, RouterView, Routing, RoutingError,
-    RoutingSpec, RoutingTask, Weighting,
+    AdaptiveOptions, Algorithm, AnyRouting, FlowLabels, NONE, PacketRoute, RouterView, Routing,
+    RoutingError, RoutingSpec, RoutingTask, Weighting,
 };
 use odonata_network::{Peer, Topology};
 use odonata_units::random::{Purpose, StreamKey};
@@ -84,6 +84,8 @@ pub enum RouteError {
     },
     /// It has an advantage of minimal routes in bytes of queues.
     Threshold,
+    /// It changes the path of a flow after a pause between packets.
+    Flowlets,
     /// It does not fit the network.
     Routing(RoutingError),
 }
@@ -94,13 +96,18 @@ impl std::fmt::Display for RouteError {
             Self::NoFlows { algorithm } => write!(
                 f,
                 "the flow engine has no {algorithm} routing, which decides packet by packet at every \
-                 router; take minimal, valiant, ugal-l, ugal-g, par, dfsssp or shortest-path, or the packet \
-                 engine"
+                 router; take minimal, ecmp, valiant, ugal-l, ugal-g, par, dfsssp or shortest-path, or the \
+                 packet engine"
             ),
             Self::Threshold => write!(
                 f,
                 "the flow engine has no queues to compare with a threshold in bytes; leave it out, \
                  or take the packet engine"
+            ),
+            Self::Flowlets => write!(
+                f,
+                "the flow engine has no packets between which a flow pauses; leave it out, or take the \
+                 packet engine"
             ),
             Self::Routing(error) => error.fmt(f),
         }
@@ -139,6 +146,12 @@ struct Walker<'t> {
     key: StreamKey,
     /// Paths that each node has drawn. Shape: nodes.
     drawn: Vec<u32>,
+    /// The labels of flows, where two nodes have several.
+    labels: Option<FlowLabels>,
+    /// Messages of each node so far. Shape: nodes, or empty without labels.
+    messages: Vec<u32>,
+    /// What a packet of the message carries that is routed.
+    label: u32,
 }
 
 /// The ways of one message after another.
@@ -177,10 +190,11 @@ impl<'t> Routes<'t> {
     pub fn new(
         topology: &'t Topology,
         spec: &RoutingSpec,
-        paths: u32,
+        mut paths: u32,
         delays: Delays,
         seed: u64,
     ) -> Result<Self, RouteError> {
+        let mut labels = None;
         let build = |algorithm| {
             let spec = RoutingSpec {
                 algorithm,
@@ -198,6 +212,18 @@ impl<'t> Routes<'t> {
             | Algorithm::UpDown
             | Algorithm::Dfsssp
             | Algorithm::DimensionOrder => Choosing::Oblivious(build(spec.algorithm)?),
+            Algorithm::Ecmp(options) => {
+                if options.flowlet_gap_ps.is_some() {
+                    return Err(RouteError::Flowlets);
+                }
+                let routing = build(spec.algorithm)?;
+                labels = routing.flow_labels();
+                // Of packets that choose among interfaces, each may take another path.
+                if topology.inside.is_none() {
+                    paths = 1;
+                }
+                Choosing::Oblivious(routing)
+            }
             Algorithm::UgalLocal(options)
             | Algorithm::UgalGlobal(options)
             | Algorithm::Par(options) => {
@@ -242,6 +268,16 @@ impl<'t> Routes<'t> {
                 delays,
                 key: StreamKey::new(seed, Purpose::Routing),
                 drawn: vec![0; topology.nodes()],
+                messages: vec![
+                    0;
+                    if labels.is_some() {
+                        topology.nodes()
+                    } else {
+                        0
+                    }
+                ],
+                labels,
+                label: NONE,
             },
             choosing,
             paths: paths.max(1),
@@ -279,6 +315,11 @@ impl<'t> Routes<'t> {
         self.ends.clear();
         self.epoch += 1;
         self.message += 1;
+        if let Some(labels) = &self.walker.labels {
+            let number = &mut self.walker.messages[source.index()];
+            self.walker.label = labels.label(labels.flow_of(*number), 0);
+            *number = number.wrapping_add(1);
+        }
         let (mut latency, mut routers) = (0u64, 0);
         for _ in 0..paths {
             match &self.choosing {
@@ -424,9 +465,10 @@ impl Walker<'_> {
         let task = Walk {
             walker: self,
             share,
+            source,
             packet,
             at: self.router_of_port[first.index()],
-            route: PacketRoute::injected(to, within),
+            route: PacketRoute::injected(to, within).labelled(self.label),
             path,
         };
         routing.dispatch(task);
@@ -457,6 +499,7 @@ impl Walker<'_> {
 struct Walk<'a> {
     walker: &'a Walker<'a>,
     share: &'a FairShare,
+    source: NodeId,
     packet: u64,
     at: RouterId,
     route: PacketRoute,
@@ -506,6 +549,10 @@ impl RouterView for View<'_> {
     fn remote_occupancy_bytes(&self, port: PortId) -> u64 {
         let link = self.walk.walker.numbers.port(port);
         (1_048.576 / self.walk.share.offer(link, 1.0)) as u64
+    }
+
+    fn source_node(&self) -> NodeId {
+        self.walk.source
     }
 
     fn random_below(&mut self, bound: u32) -> u32 {

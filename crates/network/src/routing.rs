@@ -14,6 +14,7 @@ mod detoured;
 mod dfsssp;
 mod dimension_order;
 mod dimwar;
+mod ecmp;
 mod error;
 mod forwarding;
 mod fpar;
@@ -59,6 +60,7 @@ pub use dal::Dal;
 pub use decision::{Hop, NONE, PacketRoute, RelevantDestination, RouterView, Routing};
 pub use detoured::Detoured;
 pub use dimwar::DimWar;
+pub use ecmp::{Ecmp, EcmpOptions, FlowLabels};
 pub use error::RoutingError;
 pub use forwarding::{
     Forwarded, ForwardingError, ForwardingKeys, ForwardingTables, TableFileError, read_channels,
@@ -187,6 +189,10 @@ pub enum Algorithm {
         /// Whether traffic inside a group may go by way of a random router of it.
         detours_in_group: bool,
     },
+    /// ECMP: one minimal route for each flow, by a hash of source and destination, as on Ethernet.
+    ///
+    /// [`Ecmp`].
+    Ecmp(EcmpOptions),
 }
 
 keys! {
@@ -207,6 +213,7 @@ keys! {
     Dfsssp(dfsssp::DfssspKeys),
     ForwardingTables(forwarding::ForwardingKeys),
     Tago(tago::TagoKeys),
+    Ecmp(ecmp::EcmpKeys),
 }
 
 /// What minimal routes are, and what those by way of an intermediate consist of.
@@ -278,7 +285,7 @@ pub struct RoutingSpec {
     pub links: MinimalLinks,
     /// How one of several links is chosen.
     pub choice: Choice,
-    /// What `minimal`, `valiant`, `ugal-l` and `ugal-g` go over; the others have paths of their
+    /// What `minimal`, `ecmp`, `valiant`, `ugal-l` and `ugal-g` go over; the others have paths of their
     /// own.
     pub paths: Paths,
     /// Merges virtual channels: channel `i` becomes
@@ -335,6 +342,8 @@ any_routing! {
     Forwarded(Forwarded),
     /// Over circuits.
     Tago(Tago),
+    /// A path for each flow.
+    Ecmp(Ecmp),
     /// One for each part of a run in which other links work.
     Layered(Layered),
     /// From interface to interface of nodes with an inside.
@@ -366,7 +375,8 @@ impl AnyRouting {
                 | Algorithm::DimensionOrder
         );
         let goes_up_and_down = matches!(algorithm, Algorithm::UpDown | Algorithm::Steered { .. })
-            || (algorithm == Algorithm::Minimal && paths == Paths::UpDown);
+            || (matches!(algorithm, Algorithm::Minimal | Algorithm::Ecmp(_))
+                && paths == Paths::UpDown);
         if topology.has_one_way_links() && !goes_up_and_down {
             let algorithm = algorithm.name();
             return Err(RoutingError::OneWay { algorithm });
@@ -378,8 +388,8 @@ impl AnyRouting {
             return Err(RoutingError::BadOption {
                 option: "paths",
                 found: format!("\"{}\"", paths.name()),
-                allowed: "only `minimal`, `valiant`, `ugal-l` and `ugal-g` go over other paths than \
-                          their own: remove it, or use one of these",
+                allowed: "only `minimal`, `ecmp`, `valiant`, `ugal-l` and `ugal-g` go over other paths \
+                          than their own: remove it, or use one of these",
             });
         }
         if choice == Choice::ByDestination && !by_tables {
@@ -443,6 +453,9 @@ impl AnyRouting {
                 detours_in_group,
                 merged,
             )?),
+            Algorithm::Ecmp(options) => {
+                Self::Ecmp(Ecmp::over_groups(grouped()?, links, options, merged)?)
+            }
         })
     }
 
@@ -451,11 +464,15 @@ impl AnyRouting {
         let merged = spec.virtual_channels;
         // Detours merge the channels of both parts of their way.
         let own = match spec.algorithm {
-            Algorithm::Minimal => merged,
+            Algorithm::Minimal | Algorithm::Ecmp(_) => merged,
             Algorithm::Valiant { .. } | Algorithm::UgalLocal(_) | Algorithm::UgalGlobal(_) => None,
             _ => return Ok(None),
         };
-        let Some(base) = spec.paths.tables(topology, spec.choice, own) else {
+        let choice = match spec.algorithm {
+            Algorithm::Ecmp(_) => Choice::Random,
+            _ => spec.choice,
+        };
+        let Some(base) = spec.paths.tables(topology, choice, own) else {
             return Ok(None);
         };
         let base = base?;
@@ -469,8 +486,21 @@ impl AnyRouting {
             Algorithm::UgalGlobal(options) => {
                 Self::DetouredGlobal(Detoured::ugal(topology, base, options, merged)?)
             }
+            Algorithm::Ecmp(options) => Self::Ecmp(Ecmp::over_tables(base, options)),
             _ => Self::Tabled(base),
         }))
+    }
+
+    /// See [`Routing::flow_labels`].
+    pub fn flow_labels(&self) -> Option<FlowLabels> {
+        struct Labels;
+        impl RoutingTask for Labels {
+            type Output = Option<FlowLabels>;
+            fn run<R: Routing>(self, routing: &R) -> Self::Output {
+                routing.flow_labels()
+            }
+        }
+        self.dispatch(Labels)
     }
 
     /// Virtual channels per link that the algorithm uses.

@@ -131,6 +131,7 @@ pub(crate) fn simulate(
             FlowError::Route(error) => {
                 let key = match error {
                     RouteError::Threshold => "threshold",
+                    RouteError::Flowlets => "flowlet_gap",
                     _ => "algorithm",
                 };
                 SpecError::new(format!("network.routing.{key}"), error.to_string()).into()

@@ -31,6 +31,8 @@ pub enum Purpose {
     Failures = 8,
     /// Which packets a link has to send again.
     LinkErrors = 9,
+    /// Which path a flow takes.
+    Flows = 10,
     /// Jobs of a synthetic log.
     Workload = 20,
 }

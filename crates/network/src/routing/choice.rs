@@ -42,18 +42,15 @@ pub enum Choice {
 }
 
 odonata_declare::table! {
-    /// Keys of the algorithms whose minimal routes go over the links between two groups.
-    pub struct GroupLinkKeys {
+    /// Keys of the algorithms whose minimal routes go over any of the links between two groups.
+    pub struct MinimalLinkKeys {
         /// Which global links to the destination's group minimal routes use: all of them, or those
         /// on a shortest path. Only over `groups`.
         minimal_links: MinimalLinks = MinimalLinks::default(),
-        /// How one of several minimal links is chosen: at random, or by the shorter queue. `minimal`
-        /// over other `paths` than `groups` also takes `by-destination`, as `shortest-path` does.
-        choice: Choice = Choice::default(),
     }
 }
 
-impl GroupLinkKeys {
+impl MinimalLinkKeys {
     /// `spec` with these links.
     ///
     /// # Errors
@@ -68,6 +65,30 @@ impl GroupLinkKeys {
         }
         Ok(RoutingSpec {
             links: self.minimal_links,
+            ..spec
+        })
+    }
+}
+
+odonata_declare::table! {
+    /// Keys of the algorithms whose minimal routes go over the links between two groups, one of which
+    /// they choose.
+    pub struct GroupLinkKeys {
+        /// Links between groups.
+        links: MinimalLinkKeys = MinimalLinkKeys::default() => Notes::FLAT,
+        /// How one of several minimal links is chosen: at random, or by the shorter queue. `minimal`
+        /// over other `paths` than `groups` also takes `by-destination`, as `shortest-path` does.
+        choice: Choice = Choice::default(),
+    }
+}
+
+impl GroupLinkKeys {
+    /// `spec` with these links.
+    ///
+    /// # Errors
+    /// If its paths are none over groups, which alone have a choice of global links.
+    pub(super) fn on(&self, spec: RoutingSpec) -> Result<RoutingSpec, RoutingError> {
+        self.links.on(RoutingSpec {
             choice: self.choice,
             ..spec
         })

@@ -3,6 +3,8 @@
 
 use odonata_units::{NodeId, PortId, RouterId};
 
+use super::ecmp::FlowLabels;
+
 /// No waypoint or intermediate chosen.
 pub const NONE: u32 = u32::MAX;
 
@@ -19,7 +21,8 @@ pub struct PacketRoute {
     /// grouped networks: the global number of the global-link port to leave
     /// the group through), or [`NONE`].
     pub waypoint: u32,
-    /// Intermediate router or group of a non-minimal route, or [`NONE`].
+    /// Intermediate router or group of a non-minimal route; or label of the flow, see
+    /// [`Routing::flow_labels`]; or [`NONE`].
     pub intermediate: u32,
     /// Port of the destination router, relative to its first port, to which
     /// the destination node is attached.
@@ -41,6 +44,14 @@ impl PacketRoute {
             destination_port,
             phase: 0,
             vc: 0,
+        }
+    }
+
+    /// The same of a packet whose flow has a label.
+    pub const fn labelled(self, label: u32) -> Self {
+        Self {
+            intermediate: label,
+            ..self
         }
     }
 }
@@ -131,6 +142,18 @@ pub trait Routing: Send + Sync {
     fn waits_for_room(&self, hop: Hop) -> bool {
         let _ = hop;
         true
+    }
+
+    /// Whether packets of a flow take one path: a function of source, destination and flow picks what
+    /// others draw.
+    fn is_by_flow(&self) -> bool {
+        false
+    }
+
+    /// The labels by which it tells the flows of two nodes apart; `None` where two nodes have one flow.
+    /// The source writes the label of a packet into [`PacketRoute::intermediate`].
+    fn flow_labels(&self) -> Option<FlowLabels> {
+        None
     }
 
     /// What is kept for router `at` when a run begins.

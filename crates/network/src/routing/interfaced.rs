@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use odonata_units::{NodeId, PortId, RouterId};
 
+use super::ecmp::label_of_ranks;
 use super::nested::{NextHop, NextHopReads, PossibleHops};
-use super::{AnyRouting, Hop, NONE, PacketRoute, RouterView, Routing, RoutingError, RoutingTask};
+use super::{
+    AnyRouting, FlowLabels, Hop, NONE, PacketRoute, RouterView, Routing, RoutingError, RoutingTask,
+};
 use crate::Topology;
 use crate::topology::node_inside::{InterfaceChoice, NodeInside, Place};
 
-/// Bits of [`PacketRoute::intermediate`] that the algorithm of the planes has for its own.
+/// Bits of [`PacketRoute::intermediate`] that the algorithm of the planes has for its own, or that are
+/// the label of the packet's flow.
 const OWN_BITS: u32 = 26;
 const OWN: u32 = (1 << OWN_BITS) - 1;
 /// Set from the first router of a plane on.
@@ -36,22 +40,34 @@ pub struct Interfaced {
     arriving: u8,
     reads_occupancy: bool,
     reads_channels: bool,
+    /// Whether each pair of ranks has flows of its own, each with a path.
+    by_flow: bool,
+    labels: Option<FlowLabels>,
 }
 
-/// What decides whether an algorithm can be that of the planes, and what it reads.
+/// What an algorithm of the planes has and reads.
+struct Read {
+    channels: u8,
+    occupancy: bool,
+    of_channels: bool,
+    flow: bool,
+    labels: Option<FlowLabels>,
+}
+
+/// What decides whether an algorithm can be that of the planes.
 struct Needs;
 
 impl RoutingTask for Needs {
-    type Output = Option<(u8, bool, bool)>;
+    type Output = Option<Read>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
         let alone = R::NEEDS_SNAPSHOT || R::LEARNS || R::RESERVES;
-        (!alone).then(|| {
-            (
-                routing.virtual_channels(),
-                routing.reads_occupancy(),
-                routing.reads_channels(),
-            )
+        (!alone).then(|| Read {
+            channels: routing.virtual_channels(),
+            occupancy: routing.reads_occupancy(),
+            of_channels: routing.reads_channels(),
+            flow: routing.is_by_flow(),
+            labels: routing.flow_labels(),
         })
     }
 }
@@ -67,8 +83,7 @@ impl Interfaced {
         routing: AnyRouting,
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
-        let needs = routing.dispatch(Needs).ok_or(RoutingError::NotInterfaced)?;
-        let (own, reads_occupancy, reads_channels) = needs;
+        let read = routing.dispatch(Needs).ok_or(RoutingError::NotInterfaced)?;
         let plane = &inside.plane;
         if plane.routers() as u64 >= u64::from(OWN) {
             return Err(RoutingError::TooLarge {
@@ -89,10 +104,12 @@ impl Interfaced {
         let arriving = if has_two { most - 1 } else { 0 };
         Ok(Self {
             place_of_port: plane.port_of_node.iter().map(place).collect(),
-            channels: own.max(arriving + 1),
+            channels: read.channels.max(arriving + 1),
             arriving,
-            reads_occupancy,
-            reads_channels,
+            reads_occupancy: read.occupancy,
+            reads_channels: read.of_channels,
+            by_flow: read.flow,
+            labels: read.labels,
             routing: Box::new(routing),
             inside,
         })
@@ -192,10 +209,15 @@ impl Interfaced {
     #[inline]
     fn outward(&self, before: &PacketRoute, inner: &PacketRoute) -> PacketRoute {
         let interface = self.departure(before);
+        // The label stays that of the ranks' flow.
+        let own = match self.by_flow {
+            true => before.intermediate,
+            false => inner.intermediate,
+        };
         PacketRoute {
             destination_router: before.destination_router,
             destination_port: before.destination_port,
-            intermediate: interface << INTERFACE | IN_PLANE | inner.intermediate & OWN,
+            intermediate: interface << INTERFACE | IN_PLANE | own & OWN,
             ..*inner
         }
     }
@@ -290,7 +312,7 @@ impl Interfaced {
 /// A packet that has just been injected, for an interface.
 fn leaving_by(interface: u32, route: &PacketRoute) -> PacketRoute {
     PacketRoute {
-        intermediate: interface << INTERFACE | OWN,
+        intermediate: interface << INTERFACE | route.intermediate & OWN,
         ..*route
     }
 }
@@ -320,6 +342,10 @@ impl Routing for Interfaced {
         self.reads_channels
     }
 
+    fn flow_labels(&self) -> Option<FlowLabels> {
+        self.labels
+    }
+
     fn next_hop<V: RouterView>(
         &self,
         view: &mut V,
@@ -332,7 +358,13 @@ impl Routing for Interfaced {
             Place::Switch { node } => (node, None),
             Place::Plane { router, .. } => {
                 let mut inner = self.inward(route);
-                let from = view.source_node().0 / self.inside.ranks;
+                let sender = view.source_node().0;
+                let (from, rank) = (sender / self.inside.ranks, sender % self.inside.ranks);
+                if self.by_flow {
+                    let (_, to) = self.destination(route);
+                    let label = inner.intermediate;
+                    inner.intermediate = label_of_ranks(label, self.inside.ranks, rank, to);
+                }
                 let source = self.inside.port_of(from, self.departure(route));
                 let hop = self.routing.dispatch(NextHop {
                     view: PlaneView { view, source },

@@ -4,8 +4,8 @@ use odonata_units::{GroupId, NodeId, Picoseconds, PortId, RouterId};
 
 use super::nested::{NextHop, NextHopReads, PossibleHops};
 use super::{
-    AnyRouting, Hop, PacketRoute, RelevantDestination, RouterView, Routing, RoutingError,
-    RoutingTask,
+    AnyRouting, FlowLabels, Hop, PacketRoute, RelevantDestination, RouterView, Routing,
+    RoutingError, RoutingTask,
 };
 
 /// Most virtual channels of a link.
@@ -27,6 +27,7 @@ pub struct Layered {
     beside_lost: Vec<bool>,
     channels: u8,
     reads_channels: bool,
+    labels: Option<FlowLabels>,
 }
 
 #[derive(Clone, Debug)]
@@ -40,16 +41,20 @@ struct Layer {
     lost: Vec<bool>,
 }
 
-/// What decides whether an algorithm can be one of several, and how many channels it has.
+/// What decides whether an algorithm can be one of several, how many channels it has, and what it reads.
 struct Needs;
 
 impl RoutingTask for Needs {
-    type Output = Result<(u8, bool), RoutingError>;
+    type Output = Result<(u8, bool, Option<FlowLabels>), RoutingError>;
 
     fn run<R: Routing>(self, routing: &R) -> Self::Output {
         match R::NEEDS_SNAPSHOT || R::LEARNS || R::RESERVES {
             true => Err(RoutingError::NotLayered),
-            false => Ok((routing.virtual_channels(), routing.reads_channels())),
+            false => Ok((
+                routing.virtual_channels(),
+                routing.reads_channels(),
+                routing.flow_labels(),
+            )),
         }
     }
 }
@@ -78,9 +83,9 @@ impl Layered {
         for (router, &group) in group_of_router.iter().enumerate() {
             lose_some[group.index()] |= parts.iter().any(|(_, _, lost)| lost[router]);
         }
-        let (mut channels, mut reads_channels) = (0u32, false);
+        let (mut channels, mut reads_channels, mut labels) = (0u32, false, None);
         for (from, routing, lost) in parts {
-            let (own, reads) = routing.dispatch(Needs)?;
+            let (own, reads, of_part) = routing.dispatch(Needs)?;
             layers.push(Layer {
                 from: from.0,
                 routing: Box::new(routing),
@@ -89,6 +94,7 @@ impl Layered {
             });
             channels += u32::from(own);
             reads_channels |= reads;
+            labels = of_part;
         }
         if layers.is_empty() || channels > MOST_CHANNELS {
             return Err(RoutingError::TooManyLayers {
@@ -105,6 +111,7 @@ impl Layered {
                 .collect(),
             channels: channels as u8,
             reads_channels,
+            labels,
         })
     }
 
@@ -260,6 +267,10 @@ impl Routing for Layered {
 
     fn reads_channels(&self) -> bool {
         self.reads_channels
+    }
+
+    fn flow_labels(&self) -> Option<FlowLabels> {
+        self.labels
     }
 
     fn next_hop<V: RouterView>(

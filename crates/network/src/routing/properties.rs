@@ -198,7 +198,7 @@ pub(crate) fn spec() -> impl Strategy<Value = RoutingSpec> {
             ..RoutingSpec::new(algorithm)
         };
         match &mut spec.algorithm {
-            Algorithm::Minimal => spec.paths = paths,
+            Algorithm::Minimal | Algorithm::Ecmp(_) => spec.paths = paths,
             Algorithm::Steered { threshold_bytes } => {
                 // A queue of less than nothing there is not.
                 *threshold_bytes = threshold_bytes.abs();
@@ -238,6 +238,7 @@ fn drawn(name: AlgorithmName, adaptive: AdaptiveOptions, tenths: u32) -> Algorit
         | Algorithm::DimWar { threshold_bytes }
         | Algorithm::Dal { threshold_bytes } => *threshold_bytes = adaptive.threshold_bytes,
         Algorithm::Tago { detours_in_group } => *detours_in_group = adaptive.detours_in_group,
+        Algorithm::Ecmp(options) => options.same_hash = adaptive.detours_in_group,
         _ => {}
     }
     algorithm
@@ -255,7 +256,7 @@ fn bound(topology: &Topology, spec: &RoutingSpec) -> u32 {
         Paths::ShortestPath | Paths::DimensionOrder => topology.describe().diameter,
     };
     match algorithm {
-        Algorithm::Minimal => path,
+        Algorithm::Minimal | Algorithm::Ecmp(_) => path,
         _ => 2 * path,
     }
 }
@@ -276,7 +277,10 @@ fn bound_over_groups(topology: &Topology, algorithm: &Algorithm, up_down: u32) -
     };
     match algorithm {
         // Groups are all-to-all for TAGO; a detour inside one has two hops.
-        Algorithm::Minimal | Algorithm::ShortestPath | Algorithm::Tago { .. } => 2 * across + 1,
+        Algorithm::Minimal
+        | Algorithm::ShortestPath
+        | Algorithm::Ecmp(_)
+        | Algorithm::Tago { .. } => 2 * across + 1,
         Algorithm::Valiant { via } => non_minimal(*via),
         Algorithm::UgalLocal(options) | Algorithm::UgalGlobal(options) => non_minimal(options.via),
         Algorithm::Par(options) => across + non_minimal(options.via),

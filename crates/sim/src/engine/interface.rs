@@ -9,6 +9,7 @@ use odonata_run::encoding::or_absent;
 use odonata_units::{Bytes, RankId};
 use serde::{Deserialize, Serialize};
 
+use super::flows::Flows;
 use super::packets::Contents;
 use super::port::NEVER;
 use super::queues::{Queue, Queues};
@@ -156,4 +157,6 @@ pub(super) struct Interfaces {
     /// The classes whose ranks sit at each interface, a bit each. Shape: interfaces, or empty
     /// without classes.
     pub classes: Vec<u16>,
+    /// Whose packets have labels, if the routing algorithm tells flows of two nodes apart.
+    pub flows: Option<Box<Flows>>,
 }

@@ -9,6 +9,7 @@ mod checkpoint;
 mod circuits;
 mod deadlock;
 mod driver;
+mod flows;
 mod interface;
 mod losses;
 mod measure;

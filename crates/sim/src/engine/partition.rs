@@ -20,6 +20,7 @@ use odonata_run::{Arbitration, Decisions, JobLoad, KeyMap, LinkAttribution, Mess
 use odonata_units::{NodeId, PortId, RankId, RouterId, Sender};
 
 use super::calendar::{Calendar, Event, Kind};
+use super::flows::Flows;
 use super::interface::{Interface, Interfaces, OpenSource, OutMessage};
 use super::measure::{Accounts, JobCollector};
 use super::model::Model;
@@ -240,6 +241,9 @@ impl<'a, M: Model> Partition<'a, M> {
                 incomplete: KeyMap::default(),
                 outgoing: OutMessage::default(),
                 classes: Vec::new(),
+                flows: routing
+                    .flow_labels()
+                    .map(|labels| Box::new(Flows::new(labels))),
             },
             ranks: Ranks::default(),
             accounts: Accounts::new(shared),

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use odonata_network::Routing;
+use odonata_network::routing::FlowLabels;
 use odonata_units::RouterId;
 
 use super::calendar::GroupedEvents;
@@ -30,6 +31,9 @@ pub(super) trait Routed<M: Model>: Sync {
 
     /// See [`Routing::reads_channels`].
     fn reads_channels(&self) -> bool;
+
+    /// See [`Routing::flow_labels`].
+    fn flow_labels(&self) -> Option<FlowLabels>;
 
     /// See [`Routing::LEARNS`].
     fn learns(&self) -> bool;
@@ -63,6 +67,10 @@ impl<R: Routing, M: Model> Routed<M> for R {
 
     fn reads_channels(&self) -> bool {
         Routing::reads_channels(self)
+    }
+
+    fn flow_labels(&self) -> Option<FlowLabels> {
+        Routing::flow_labels(self)
     }
 
     fn learns(&self) -> bool {

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use super::calendar::Kind;
 use super::circuits::CircuitState;
+use super::flows::Flowlet;
 use super::interface::{Interface, OutMessage};
 use super::measure::JobCollector;
 use super::message_routes::Decision;
@@ -154,6 +155,8 @@ struct NodeRecord {
     pairs: Option<NodeState>,
     /// What classes have had of its link, if there are classes.
     shares: Option<LinkShares>,
+    /// Its flows whose pauses count, by destination and number.
+    flowlets: Vec<(u32, u32, Flowlet)>,
 }
 
 /// The next message of an open-loop source, and its time.

@@ -16,6 +16,7 @@ use odonata_run::{
 
 use super::sound::{Checked, Here, LATEST, MOST, Numbers, Sound, ensure, sound};
 use super::{SourceRecord, Whole};
+use crate::engine::flows::Flowlet;
 use crate::engine::interface::{Interface, OutMessage};
 use crate::engine::measure::JobCollector;
 use crate::engine::message_routes::Decision;
@@ -130,6 +131,7 @@ sound! {
     OutMessage {
         bytes_left, created: past "when a waiting message was created", local_rank, request, contents,
     }
+    Flowlet { left: time "when a flow last sent", pauses }
     LinkShares { turns: each, woken_at: time_or_never "when a class may send" }
     Turn {
         due: time "when a class may send", may: time "when a class may send",

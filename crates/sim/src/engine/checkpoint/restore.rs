@@ -360,6 +360,7 @@ where
             false => 0,
         },
         per_message: partition.routing.message_routes.is_some(),
+        by_flow: partition.interfaces.flows.is_some(),
         credit_size_bits: M::Probe::CREDIT_SIZE_BITS,
         watched: !partition
             .probe
@@ -400,6 +401,11 @@ fn restore_node<M: Model>(
     }
     if let Some(pairs) = saved.pairs {
         partition.protocol.restore(index, pairs);
+    }
+    if let Some(flows) = &mut partition.interfaces.flows {
+        for (to, flow, flowlet) in saved.flowlets {
+            flows.flowlets.insert((index as u32, to, flow), flowlet);
+        }
     }
     for (source, saved) in sources.zip(saved.sources) {
         let source = &mut partition.interfaces.sources[source as usize];

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::circuits::CircuitState;
+use crate::engine::flows::{Flow, Flowlet};
 use crate::engine::measure::JobCollector;
 use crate::engine::message_routes::{Decision, Visit};
 use crate::engine::model::Model;
@@ -145,6 +146,14 @@ fn save_routers<M: Model>(
         .map(|(&key, &decision)| (key, decision))
         .collect();
     message_routes.sort_unstable_by_key(|&(key, _)| key);
+    let flows = partition.interfaces.flows.iter();
+    let flowlets = flows.flat_map(|flows| flows.flowlets.iter());
+    let mut flowlets: Vec<_> = flowlets.map(|(&flow, &flowlet)| (flow, flowlet)).collect();
+    flowlets.sort_unstable_by_key(|&(flow, _)| flow);
+    let of_nodes = OfNodes {
+        incomplete: &incomplete,
+        flowlets: &flowlets,
+    };
     let mut saver = Saver {
         partition,
         at,
@@ -155,7 +164,7 @@ fn save_routers<M: Model>(
         let of_router = events.partition_point(|event| event.router() <= router);
         let (these, rest) = events.split_at(of_router);
         events = rest;
-        let record = saver.router(router, these, &incomplete, &message_routes)?;
+        let record = saver.router(router, these, of_nodes, &message_routes)?;
         write_record(&record, buffer, out)?;
     }
     if saver.packets != partition.packets.len() {
@@ -168,6 +177,14 @@ fn save_routers<M: Model>(
     Ok(())
 }
 
+/// What is kept for all interfaces of a partition, sorted by interface.
+#[derive(Clone, Copy)]
+struct OfNodes<'s> {
+    /// Interface, key and missing bytes of messages that have arrived in part.
+    incomplete: &'s [(u32, u64, u64)],
+    flowlets: &'s [(Flow, Flowlet)],
+}
+
 /// Makes the records of a partition's routers.
 struct Saver<'p, 'a, M: Model> {
     partition: &'p Partition<'a, M>,
@@ -178,14 +195,13 @@ struct Saver<'p, 'a, M: Model> {
 }
 
 impl<M: Model> Saver<'_, '_, M> {
-    /// `events`: all of this router. `incomplete`: interface, key and missing
-    /// bytes of all messages, sorted. `message_routes`: the decisions of all routers that
+    /// `events`: all of this router. `message_routes`: the decisions of all routers that
     /// packets follow, sorted by router and message.
     fn router(
         &mut self,
         router: u32,
         events: &[Event],
-        incomplete: &[(u32, u64, u64)],
+        of_nodes: OfNodes<'_>,
         message_routes: &[(Visit, Decision)],
     ) -> io::Result<RouterRecord> {
         let partition = self.partition;
@@ -238,13 +254,17 @@ impl<M: Model> Saver<'_, '_, M> {
             last_arrivals: partition.ports.last_arrivals(ports.clone()).to_vec(),
             shares: partition.scheduler.save(ports.clone()),
             nodes: interfaces_of(partition, router)
-                .map(|index| self.node(index, incomplete))
+                .map(|index| self.node(index, of_nodes))
                 .collect(),
             events,
         })
     }
 
-    fn node(&self, index: usize, incomplete: &[(u32, u64, u64)]) -> NodeRecord {
+    fn node(&self, index: usize, of_nodes: OfNodes<'_>) -> NodeRecord {
+        let OfNodes {
+            incomplete,
+            flowlets,
+        } = of_nodes;
         let partition = self.partition;
         let interface = &partition.interfaces.all[index];
         let link = partition.ports.of_routers + index;
@@ -255,6 +275,10 @@ impl<M: Model> Saver<'_, '_, M> {
         let arriving = incomplete[first..]
             .iter()
             .take_while(|&&(to, ..)| to as usize == index);
+        let first = flowlets.partition_point(|&((of, ..), _)| (of as usize) < index);
+        let own_flows = flowlets[first..]
+            .iter()
+            .take_while(|&&((of, ..), _)| of as usize == index);
         NodeRecord {
             interface: interface.clone(),
             outgoing: partition
@@ -282,6 +306,9 @@ impl<M: Model> Saver<'_, '_, M> {
             watch: partition.probe.links(link..link + 1).first().cloned(),
             pairs: partition.protocol.save(index),
             shares: partition.scheduler.save(link..link + 1).pop(),
+            flowlets: own_flows
+                .map(|&((_, to, flow), flowlet)| (to, flow, flowlet))
+                .collect(),
         }
     }
 

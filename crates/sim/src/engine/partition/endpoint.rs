@@ -301,8 +301,18 @@ impl<M: Model> Partition<'_, M> {
             && message.contents.message_bytes == u64::from(size)
             && shared.measurement.messages == MessageRecords::None
             && shared.outages.is_none();
+        let mut route = PacketRoute::injected(RouterId(router), terminal);
+        if let Some(flows) = &mut self.interfaces.flows {
+            let Contents {
+                destination,
+                message,
+                ..
+            } = message.contents;
+            let label = flows.label(index as u32, destination, message, (now, end));
+            route = route.labelled(label);
+        }
         let packet = Packet {
-            route: PacketRoute::injected(RouterId(router), terminal),
+            route,
             created: message.created,
             tail: end + class.latency,
             size,

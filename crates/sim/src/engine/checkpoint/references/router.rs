@@ -64,6 +64,8 @@ pub(in crate::engine::checkpoint) struct AtRouter<'c, 'a> {
     /// Classes among which links are shared out.
     pub classes: usize,
     pub per_message: bool,
+    /// Whether interfaces keep account of flows.
+    pub by_flow: bool,
     /// Bits of a credit's payload that are its size.
     pub credit_size_bits: u32,
     /// Whether links are watched.
@@ -466,6 +468,7 @@ impl AtRouter<'_, '_> {
             watch,
             pairs,
             shares,
+            flowlets,
         } = record;
         let here = self.here();
         interface.check(&here)?;
@@ -525,6 +528,11 @@ impl AtRouter<'_, '_> {
         )?;
         if let Some(shares) = shares {
             self.shares(shares)?;
+        }
+        ensure(self.by_flow || flowlets.is_empty(), "the flows of a node")?;
+        for (to, _, flowlet) in flowlets {
+            ensure(here.node(to), "the destination of a flow")?;
+            flowlet.check(&here)?;
         }
         pairs.check(&here)
     }
