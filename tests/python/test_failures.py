@@ -759,6 +759,34 @@ def test_a_job_whose_packets_find_no_way_is_aborted() -> None:
     }
 
 
+def test_a_run_with_an_abort_ends_at_the_same_time_after_a_break(tmp_path: Path) -> None:
+    """The end is that of what was still on its way; a checkpoint every microsecond, resumed."""
+    cut = {"outages": [{"nodes": [3], "at": "5 us"}], "resend_after": "5 us", "retries": 0}
+    load = {"kind": "all-to-all", "message": "4 KiB"}
+    case = scenario(
+        {**DRAGONFLY, "routing": "up-down"}, {"in_flight": "lost", **cut}, nodes=72, motif=load
+    )
+    whole = odonata.run(case)
+    (row,) = whole.table("losses").to_pylist()
+    kept: list[Path] = []
+    ends: list[int] = []
+
+    def keep(event: odonata.CheckpointEvent) -> None:
+        if event.kind == "written":
+            kept.append(tmp_path / f"at-{len(kept)}")
+            ends.append(event.at_ps)
+            shutil.copytree(tmp_path / "run", kept[-1])
+
+    odonata.run(case, checkpoint=Checkpoint(tmp_path / "run", simulated="1 us", on_event=keep))
+    assert ends[0] < 5_000_000 and row["aborted_ps"] < ends[-1] < whole.meta["end_ps"]
+    for number, place in enumerate(kept):
+        resume = Checkpoint(place, resume=True)
+        run = odonata.run(case, checkpoint=resume, threads=1 + number % 2)
+        assert run.meta["end_ps"] == whole.meta["end_ps"]
+        for name in ("jobs", "links", "losses"):
+            assert run.table(name) == whole.table(name)
+
+
 def test_a_job_that_was_aborted_is_said_to_be(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -81,7 +81,8 @@ pub(super) struct Partition<'a, M: Model> {
     /// Time of the event that was last seen; in a window, router follows router.
     pub now: u64,
     /// Where packets can be lost: time of the latest event of all routers, credits included: the
-    /// same, over all partitions, whatever their number.
+    /// same, over all partitions, whatever their number. Checkpoints do without: a run that goes on
+    /// has events to come, which are later.
     pub latest_event: u64,
     /// When a packet last left a port.
     pub last_move: u64,
