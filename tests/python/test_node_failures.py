@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import odonata
-from odonata.batch import Outage, Window, read_job_log, run_schedules
+from odonata.batch import Outage, Schedule, Window, read_job_log, run_schedules
 from odonata.batch.schedules import load_schedules
 from odonata.batch.waits import AGAIN
 from odonata.cli.commands import odonata as command
@@ -209,22 +209,74 @@ def test_what_cannot_be_is_said(log: Path, tmp_path: Path) -> None:
     assert "[failures]" not in answer.output
 
 
-def test_failures_of_a_network_are_told_where_a_queue_has_its_own(log: Path) -> None:
-    text = f"""
+#: A crossbar of four nodes whose jobs compute and then send.
+SHARED = """
 [schedule]
-log = "{log}"
-network = {{ level = "flow", mpi_share = "50%" }}
+policy = "fcfs"
+network = {{ level = "{level}", placement = "contiguous" }}
+{outage}
 [network]
-family = "dragonfly"
-p = 2
-a = 4
-h = 2
-[failures]
-in_flight = "lost"
-outages = [{{ nodes = [3], at = "1 s" }}]
+family = "crossbar"
+nodes = 4
+{failures}
+[[job]]
+nodes = 2
+[job.motif]
+kind = "phases"
+phases = [{{ compute = "10 s" }}, {{ kind = "all-to-all", message = "1 kB" }}]
+[[job]]
+nodes = 2
+[job.motif]
+kind = "phases"
+phases = [{{ compute = "20 s" }}, {{ kind = "all-to-all", message = "1 kB" }}]
 """
-    with pytest.raises(JobLogError, match=r"schedule\.outage"):
-        run_schedules(Scenario.from_toml(text))
+
+
+def _shared(level: str, lost: str, outage: str = "") -> Schedule:
+    failures = f'[failures]\nin_flight = "lost"\n{lost}' if lost else ""
+    text = SHARED.format(level=level, failures=failures, outage=outage)
+    (schedule,) = run_schedules(Scenario.from_toml(text))
+    return schedule
+
+
+@pytest.mark.parametrize("level", ["flow", "packet"])
+def test_jobs_on_a_network_go_back_to_the_queue_when_a_node_fails(level: str) -> None:
+    """Node 1 fails after 4 s for 3 s; the job there begins again when nodes 0 and 1 are both free.
+
+    Nodes 2 and 3 are the other job's until 20 s.
+    """
+    out = 'outages = [{ nodes = [1], at = "4 s", until = "7 s" }]'
+    listed = '[[schedule.outage]]\nat = "4s"\nuntil = "7s"\nnodes = "1"'
+    schedule = _shared(level, out)
+    assert schedule.jobs["requeues"].to_pylist() == [1, 0]
+    assert schedule.jobs["start_s"].to_pylist() == [7.0, 0.0]
+    assert schedule.summary["failures"]["lost_node_seconds"] == 8
+    # The same as where it is the queue that says so.
+    assert schedule.jobs == _shared(level, "", listed).jobs
+    for_ever = 'outages = [{ nodes = "1", at = "4 s" }]'
+    assert _shared(level, for_ever).jobs["start_s"].to_pylist() == [20, 0]
+
+
+@pytest.mark.parametrize(
+    ("failures", "outage", "said"),
+    [
+        ('outages = [{ routers = [0], at = "1 s" }]', "", r"outages\[0\].*nodes attached"),
+        ('outages = [{ nodes = [0], at = "1500 ms" }]', "", r"outages\[0\]\.at.*whole seconds"),
+        ('outages = [{ nodes = [9], at = "1 s" }]', "", r"no node 9"),
+        ('retries = 1\noutages = [{ nodes = [0], at = "1 s" }]', "", r"retries.*ends at once"),
+        (
+            'outages = [{ nodes = [0], at = "1 s" }]',
+            '[[schedule.outage]]\nat = "4s"\nnodes = "1"',
+            "either",
+        ),
+        ('draw = [{ part = "nodes", count = 1, at = "1 s" }]', "", r"schedule\.outage"),
+    ],
+)
+def test_failures_that_a_schedule_cannot_have_are_told(
+    failures: str, outage: str, said: str
+) -> None:
+    with pytest.raises(JobLogError, match=said):
+        _shared("flow", failures, outage)
 
 
 def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:

@@ -318,11 +318,16 @@ class SharedMachine(Network):
         return form
 
     def nodes(self) -> int:
-        """Nodes of the machine that are not out of service."""
+        """Nodes of the machine that are not out of service.
+
+        Raises:
+            JobLogError: If it cannot be built.
+        """
         from odonata import _engine
+        from odonata.batch.engine import ask
 
         form = {**self.scenario().normalised(), "jobs": []}
-        wiring = _engine.topology(json.dumps(form))
+        wiring = ask(_engine.topology, json.dumps(form))
         return len(wiring["node_router"]) - int(sum(wiring.get("node_out_of_service", ())))
 
     def scenario(self) -> Scenario:

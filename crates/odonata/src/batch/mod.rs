@@ -101,7 +101,7 @@ pub fn schedule_jobs(
     spec: &ScheduleSpec,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Scheduled, Error> {
-    let options = spec.options()?;
+    let options = spec.options(log)?;
     if let Order::Listed(priorities) = &options.order
         && priorities.len() != log.jobs.len()
     {
@@ -133,7 +133,7 @@ pub fn schedule_jobs(
     let started = cpu_time::ThreadTime::now();
     let mut planned = match &given.network {
         None => Planned::none(),
-        Some(network) => Planned::new(log, given.nodes, grap, &modes, network)?,
+        Some(network) => Planned::new(log, given.nodes, grap, &modes, &network.without_outages())?,
     };
     let own = planned.log.take();
     let log = own.as_ref().unwrap_or(log);
@@ -256,7 +256,7 @@ fn check_groups(spec: &ScheduleSpec, groups: u32) -> Result<(), Error> {
 /// # Errors
 /// If the log has no recorded starts.
 pub fn recorded_schedule(log: &JobLog, spec: &ScheduleSpec) -> Result<Scheduled, Error> {
-    let options = spec.options()?;
+    let options = spec.options(log)?;
     let schedule = Schedule::recorded(log, capacity(spec, options.share)?, options.share);
     if schedule.rows.iter().all(|row| row.start.is_none()) {
         return Err(refused(

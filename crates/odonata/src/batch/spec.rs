@@ -3,7 +3,7 @@
 use odonata_declare::{Listed, UnknownName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Options, Share, Window, Withheld};
-use odonata_scheduler::log::{Format, Kind, LublinFeitelson, ReadOptions, Unit};
+use odonata_scheduler::log::{Format, JobLog, Kind, LublinFeitelson, ReadOptions, Unit};
 use odonata_scheduler::outages::{Breakdowns, Outage, Outages};
 use odonata_units::NodeId;
 use serde::Deserialize;
@@ -236,7 +236,8 @@ impl ScheduleSpec {
         self.schedule.grap.as_ref().map(|grap| grap.groups)
     }
 
-    pub(super) fn options(&self) -> Result<Options, Error> {
+    /// How `log` is scheduled.
+    pub(super) fn options(&self, log: &JobLog) -> Result<Options, Error> {
         let Resolved {
             share_processors,
             priorities,
@@ -264,21 +265,32 @@ impl ScheduleSpec {
         Ok(Options {
             share: share_processors.map_or(Share::Nodes, Share::Processors),
             windows: windows.iter().map(window).collect(),
-            outages: self.outages()?,
+            outages: self.outages(log)?,
             ..options
         })
     }
 
-    /// Nodes that fail, listed and drawn.
-    fn outages(&self) -> Result<Outages, Error> {
+    /// Nodes that fail, listed here or among the failures of the network, and drawn.
+    fn outages(&self, log: &JobLog) -> Result<Outages, Error> {
         let drawn = self.schedule.failures.as_ref();
+        let first = log.jobs.iter().map(|job| job.submit.0).min().unwrap_or(0);
+        let wired = self.resolved.network.as_ref().and_then(NetworkSpec::wired);
+        let of_network = wired.map_or(Ok(vec![]), |wired| wired.failures.outages_of_nodes());
+        let of_network = of_network
+            .map_err(Error::Spec)?
+            .into_iter()
+            .map(|out| Outage {
+                nodes: out.nodes.into_iter().map(NodeId).collect(),
+                at: Seconds(first.saturating_add(out.at_s)),
+                until: (out.until_s).map(|until| Seconds(first.saturating_add(until))),
+            });
+        let here = self.resolved.outages.iter().map(OutageSpec::outage);
+        if of_network.len() > 0 && here.len() > 0 {
+            let allowed = "either `[[schedule.outage]]` or `outages` of `[failures]`";
+            return Err(Error::Spec(SpecError::value("outage", "both", allowed)));
+        }
         let outages = Outages {
-            listed: self
-                .resolved
-                .outages
-                .iter()
-                .map(OutageSpec::outage)
-                .collect(),
+            listed: here.chain(of_network).collect(),
             drawn: drawn.map(|drawn| Breakdowns {
                 mtbf_s: drawn.mtbf_s as f64,
                 repair_s: drawn.repair_s.map(|repair| repair as f64),

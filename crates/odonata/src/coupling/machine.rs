@@ -91,8 +91,8 @@ impl SharedMachine {
         }
         if network.failures.change_during_run() {
             let allowed = "parts that fail for the whole schedule, as jobs are simulated by parts; \
-                           nodes that fail during it are `[[schedule.outage]]` and \
-                           `[schedule.failures]`";
+                           nodes that fail during it are `outages` of `[failures]`, \
+                           `[[schedule.outage]]` and `[schedule.failures]`";
             return Err(wrong(
                 "machine.failures",
                 "parts that fail during the run",

@@ -63,6 +63,28 @@ impl NetworkSpec {
         serde_json::from_str(text).map_err(|error| refused(format!("network: {error}")))
     }
 
+    /// What is wired where jobs share links.
+    pub(crate) fn wired(&self) -> Option<&spec::Network> {
+        match &self.level {
+            LevelSpec::Table { .. } => None,
+            LevelSpec::Flow(machine) => Some(&machine.machine),
+            LevelSpec::Packet(packet) => Some(&packet.machine.machine),
+        }
+    }
+
+    /// The same without the nodes that are out of service for a part of the schedule, which are the
+    /// scheduler's matter.
+    pub(crate) fn without_outages(&self) -> Self {
+        let mut left = self.clone();
+        let wired = match &mut left.level {
+            LevelSpec::Table { .. } => return left,
+            LevelSpec::Flow(machine) => &mut machine.machine,
+            LevelSpec::Packet(packet) => &mut packet.machine.machine,
+        };
+        wired.failures = wired.failures.without_outages();
+        left
+    }
+
     /// Whether jobs share links, so that it matters on which nodes they are.
     pub(crate) fn shares_links(&self) -> bool {
         !matches!(self.level, LevelSpec::Table { .. })

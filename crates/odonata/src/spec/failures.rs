@@ -7,6 +7,7 @@ use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
 use serde::{Deserialize, Serialize};
 
 use super::table::{is_default, table};
+use crate::error::SpecError;
 
 /// What becomes of packets at what fails during a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Named)]
@@ -228,6 +229,17 @@ table! {
 /// When a lost packet is sent again unless the scenario says so.
 const RESEND_AFTER: Picoseconds = Picoseconds(100_000_000);
 
+const SECOND_PS: u64 = 1_000_000_000_000;
+
+/// Nodes that are out of service for a part of a schedule.
+pub(crate) struct NodesOut {
+    pub nodes: Vec<u32>,
+    /// Seconds after the first submission.
+    pub at_s: i64,
+    /// Likewise; `None`: for ever.
+    pub until_s: Option<i64>,
+}
+
 /// How often a lost packet is sent again unless the scenario says so: the most that a queue pair of
 /// InfiniBand does, whose retry count has three bits.
 const RETRIES: u8 = 7;
@@ -303,6 +315,76 @@ impl Failures {
     /// Whether packets are lost at what goes out of service during the run.
     pub(crate) fn loses_packets(&self) -> bool {
         self.in_flight == InFlight::Lost && self.has_moments()
+    }
+
+    /// The listed outages of nodes during a schedule, which counts in seconds: each with its nodes, and
+    /// the seconds after the first submission at which they fail and work again.
+    ///
+    /// # Errors
+    /// If routers are among them, whose loss changes the routes of jobs that run on; if a time is not one
+    /// of whole seconds; or if a key says what becomes of lost packets: a job on a node that fails ends.
+    pub(crate) fn outages_of_nodes(&self) -> Result<Vec<NodesOut>, SpecError> {
+        if self.outages.is_empty() {
+            return Ok(Vec::new());
+        }
+        for (key, given) in [
+            ("resend_after", self.resend_after_ps.is_some()),
+            ("retries", self.retries.is_some()),
+            ("reconvergence", self.reconvergence_ps.is_some()),
+        ] {
+            if given {
+                let message = "left out in a schedule: a job on a node that fails ends at once";
+                return Err(SpecError::new(format!("failures.{key}"), message));
+            }
+        }
+        let in_seconds = |entry: usize, key: &str, time: u64| match time % SECOND_PS {
+            0 => Ok((time / SECOND_PS) as i64),
+            _ => Err(SpecError::value(
+                format!("failures.outages[{entry}].{key}"),
+                Picoseconds(time),
+                "whole seconds, in which a schedule counts",
+            )),
+        };
+        let read = |(entry, outage): (usize, &Outage)| {
+            if outage.routers.is_some() || outage.switches.is_some() {
+                let message = "nodes, in a schedule: a router that fails changes the routes of jobs that run \
+                               on; list the nodes attached to it, or give routers that fail for the whole \
+                               schedule as `failures.routers`";
+                return Err(SpecError::new(
+                    format!("failures.outages[{entry}]"),
+                    message,
+                ));
+            }
+            let until = outage
+                .until_ps
+                .map(|until| in_seconds(entry, "until", until));
+            Ok(NodesOut {
+                nodes: outage.nodes.clone().unwrap_or_default(),
+                at_s: in_seconds(entry, "at", outage.at_ps.unwrap_or(0))?,
+                until_s: until.transpose()?,
+            })
+        };
+        self.outages.iter().enumerate().map(read).collect()
+    }
+
+    /// What fails besides the listed outages.
+    pub(crate) fn without_outages(&self) -> Self {
+        let mut left = self.clone();
+        if std::mem::take(&mut left.outages).is_empty() {
+            return left;
+        }
+        let nothing = Self {
+            seed: left.seed,
+            in_flight: left.in_flight,
+            ..Self::default()
+        };
+        if left == nothing {
+            return Self::default();
+        }
+        if !left.has_moments() {
+            left.in_flight = InFlight::default();
+        }
+        left
     }
 
     /// When a packet that was lost is sent again, and how often at most.
