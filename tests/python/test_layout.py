@@ -161,6 +161,25 @@ def test_a_fat_tree_stands_in_rows_with_its_pods_together() -> None:
     assert layout.node[:, 1].max() < layout.router[level == 0, 1].min()
 
 
+def test_rows_of_gpu_machines_are_named_and_switches_within_nodes_stand_below() -> None:
+    """Two nodes of two ranks, each on the switch of its node and on one of two rails."""
+    ranks, switches, rails = range(4), (4, 4, 5, 5), (6, 7, 6, 7)
+    ends = np.array([*zip(ranks, switches, strict=True), *zip(ranks, rails, strict=True)])
+    inside = np.arange(8) < 4
+    what = replace(wiring(8, ends, np.arange(4)), router_of_node=np.arange(4), is_inside=inside)
+    height = lay_out(what).router[:, 1]
+    assert height[4] == height[5] < height[:4].min() and height[6] == height[7] > height[:4].max()
+    with style():
+        figure = new_figure(6.8, 6.8)
+        draw_topology(figure, what, "Nodes with rails")
+        figure.draw_without_rendering()
+    names = [text for text in figure.axes[0].texts if text.get_text()]
+    said = [text.get_text().replace("\n", " ") for text in names]
+    assert said == ["switches in nodes 2", "ranks 4", "leaves 2"]
+    for text in names:
+        assert figure.bbox.x0 <= text.get_window_extent().x0
+
+
 def test_a_network_without_known_structure_fills_the_picture() -> None:
     chance = np.random.default_rng(2)
     ends = np.unique(np.sort(chance.integers(0, 80, (240, 2)), axis=1), axis=0)

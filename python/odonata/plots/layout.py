@@ -100,6 +100,8 @@ def lay_out(wiring: Wiring) -> Layout:
     has_nodes = np.bincount(wiring.router_of_node, minlength=routers) > 0
     level = levels(graph, has_nodes, wiring.ends)
     if level is not None:
+        if wiring.is_node_switch is not None:
+            level = np.where(wiring.is_node_switch, 0, level + 1)
         return _in_rows(wiring, level)
     if wiring.cell_of_router is not None or wiring.is_spine is not None or routers < 3:
         return _on_a_circle(wiring, wiring.group_of_router)
@@ -230,7 +232,7 @@ def _on_a_circle(wiring: Wiring, group_of_router: Ints, along: Ints | None = Non
 
 
 def _in_rows(wiring: Wiring, level: Ints) -> Layout:
-    """Places the levels of a tree in rows, the one with nodes at the bottom.
+    """Places the levels of a tree in rows, the one with nodes above switches within nodes only.
 
     What is joined below stands together: the routers of a pod side by side, and so on upwards.
     """
@@ -253,7 +255,8 @@ def _in_rows(wiring: Wiring, level: Ints) -> Layout:
 
     # Nodes in a block below their router, as wide as there is room.
     place, of_router = _place_of_node(wiring)
-    width = min(0.85 * 2.0 / len(members[0]), 0.30)
+    lowest = members[int(level[wiring.router_of_node[0]])]
+    width = min(0.85 * 2.0 / len(lowest), 0.30)
     most = int(of_router.max(initial=1))
     columns = int(np.ceil(np.sqrt(most))) if most > 4 else most
     step = min(width / columns, 0.045)

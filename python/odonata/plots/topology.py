@@ -95,6 +95,8 @@ def draw_topology(
         _group_numbers(axes, layout)
     else:
         remarks = _lines(axes, wiring, layout, shades, scale)
+    if layout.kind == "levels":
+        low = low - [_level_names(axes, wiring, layout, float(low[0])), 0.0]
     if by_group:
         _groups(axes, wiring, layout)
         shows_nodes = False
@@ -213,6 +215,28 @@ def _group_numbers(axes: Axes, layout: Layout) -> None:
     for group, centre in list(enumerate(layout.group))[::step]:
         at = centre * (1 + max(1.3 * layout.group_radius, 0.85 * layout.group_radius + 0.045))
         axes.text(at[0], at[1], str(group), ha="center", va="center", fontsize=7.5, color=MUTED)
+
+
+def _level_names(axes: Axes, wiring: Wiring, layout: Layout, left: float) -> float:
+    """Writes beside each row what stands there and how many; returns the room that takes."""
+    rows = layout.router[:, 1].round(6)
+    lowest = rows[wiring.router_of_node[0]]
+    levels = np.unique(rows)
+    for height in levels:
+        count = int((rows == height).sum())
+        level = int((levels > lowest)[: np.searchsorted(levels, height) + 1].sum())
+        if height < lowest:
+            name = "switches in nodes"
+        elif height == lowest:
+            name = "leaves" if wiring.is_inside is None else "ranks"
+        elif wiring.is_inside is None:
+            name = f"level {level}"
+        else:
+            name = "leaves" if level == 1 else f"level {level - 1}"
+        axes.text(
+            left, height, f"{name}\n{count:,}", ha="right", va="center", fontsize=7.5, color=MUTED
+        )
+    return 0.36 if wiring.is_node_switch is not None else 0.22
 
 
 def _colours(wiring: Wiring, chosen: npt.NDArray[np.bool_], shades: ScalarMappable | None) -> Any:
@@ -556,7 +580,9 @@ def _legend(
             "global": (wiring.kind == GLOBAL).any(),
         }
         for name in (name for name, shown in drawn.items() if shown):
-            handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=f"{name} link"))
+            called = ", ".join(wiring.classes.get(GLOBAL if name == "global" else LOCAL, ()))
+            label = f"{name} link" + (f" ({called})" if called not in ("", name) else "")
+            handles.append(Line2D([], [], color=CLASS_COLOURS[name], label=label))
         return handles
     handles = [dot(job_colour(job), name) for job, name in enumerate(job_names[:8])]
     if wiring.job_of_node is not None and (wiring.job_of_node < 0).any():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,8 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 LOCAL, GLOBAL = 1, 2
+#: The class of links between the ranks of a node.
+INSIDE = "inside"
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Wiring:
         kind: 1 local, 2 global. Shape: links.
         load: Utilisation of the busier direction, in 0..=1, or ``None`` if nothing ran.
         job_of_node: −1 for idle nodes, or ``None`` if nothing ran. Shape: nodes.
+        is_inside: Whether each link lies within a node, or ``None`` if none does. Shape: links.
+        classes: Names of the link classes of each kind.
     """
 
     group_of_router: Ints
@@ -43,6 +47,19 @@ class Wiring:
     kind: Ints
     load: Floats | None = None
     job_of_node: Ints | None = None
+    is_inside: npt.NDArray[np.bool_] | None = None
+    classes: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+    @cached_property
+    def is_node_switch(self) -> npt.NDArray[np.bool_] | None:
+        """Whether each router is a switch within a node, or ``None`` if none is. Shape: routers."""
+        if self.is_inside is None:
+            return None
+        routers = len(self.group_of_router)
+        outside = np.bincount(self.ends[~self.is_inside].reshape(-1), minlength=routers)
+        nodes = np.bincount(self.router_of_node, minlength=routers)
+        found: npt.NDArray[np.bool_] = (outside == 0) & (nodes == 0)
+        return found if found.any() else None
 
     @cached_property
     def is_spine(self) -> npt.NDArray[np.bool_] | None:
@@ -82,6 +99,8 @@ class Wiring:
         load = np.zeros(len(ends))
         np.maximum.at(load, link.reshape(-1), numbers(links, "utilisation")[between])
 
+        names = labels(links, "class")
+        inside = codes(links, "class") == (names.index(INSIDE) if INSIDE in names else -1)
         job_of_node = np.full(int(result.meta["nodes"]), -1, dtype=np.int64)
         job_of_node[numbers(result.placement, "node")] = numbers(result.placement, "job")
         # The most loaded links are drawn last, above the others.
@@ -94,6 +113,7 @@ class Wiring:
             kind[first][order],
             load[order],
             job_of_node,
+            inside[between][first][order] if inside.any() else None,
         )
 
     @classmethod
@@ -105,10 +125,20 @@ class Wiring:
         cells = None
         if "router_row" in description:
             cells = np.stack([description["router_row"], description["router_column"]], axis=1)
+        known = description["description"]["link_classes"]
+        kinds = {"local": LOCAL, "global": GLOBAL}
+        classes = {
+            number: [one["name"] for one in known if one["kind"] == kind]
+            for kind, number in kinds.items()
+        }
+        names = np.array([one["name"] for one in known])
+        inside = names[np.asarray(description["link_class"], dtype=np.int64)] == INSIDE
         return cls(
             np.asarray(description["group_of_router"], dtype=np.int64),
             None if cells is None else cells.astype(np.int64),
             np.asarray(description["node_router"], dtype=np.int64),
             ends,
             kind[first],
+            is_inside=inside[first] if inside.any() else None,
+            classes=classes,
         )

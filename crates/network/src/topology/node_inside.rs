@@ -525,7 +525,7 @@ impl NodeInsideSpec {
             InterfaceWiring::RailOptimised => ", rail-optimised",
         };
         format!(
-            "{planes}{}; nodes of ranks={}{inside} interfaces={}{rails}",
+            "{planes}{}; nodes of {} ranks{inside}, {} interfaces{rails}",
             plane.title, self.ranks, self.interfaces
         )
     }
