@@ -47,6 +47,10 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
         ("run t.toml --set nodes", '--set: found "nodes"; allowed: KEY=VALUE, such as'),
         ("sweep t.toml --set job.hallo.nodes=2,4", f"{UNKNOWN_JOB}: halo (at the point nodes=2)"),
         (
+            "sweep ugal.toml --set network.routing.algorithm=minimal,ugal-l",
+            "or vary `network.routing` as a whole: each value then brings its own keys",
+        ),
+        (
             "sweep t.toml --seeds 2 --measure job.hallo.run_time_ps",
             "measure: found no job hallo; allowed: * or halo",
         ),
@@ -78,6 +82,8 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
 )
 def test_commands_say_what_is_wrong(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text(NETWORK + JOB)
+    ugal = NETWORK + 'routing = { algorithm = "ugal-l", threshold = "1 KiB" }\n'
+    (tmp_path / "ugal.toml").write_text(ugal + JOB)
     (tmp_path / "machine.toml").write_text(NETWORK + MACHINE)
     (tmp_path / "log.swf").write_text(LOG)
     files = sorted(tmp_path.iterdir())

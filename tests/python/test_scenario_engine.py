@@ -193,6 +193,28 @@ def test_export_reads_back_as_the_same_network(tmp_path: Path) -> None:
         _engine.export(scenario().normalised_json(), "gexf")
 
 
+def test_an_exported_tree_reads_back_beside_its_link_classes(tmp_path: Path) -> None:
+    """The file says which classes are global, so that a scenario need not; it may not differ."""
+    links = {
+        name: {"bandwidth": "12.5 GB/s", "latency": f"{index + 1}00 ns", "buffer": "32 KiB"}
+        for index, name in enumerate(("terminal", "level1", "level2"))
+    }
+    tree = {"family": "fat-tree", "down": [4, 4, 2], "up": [2, 2], "links": links}
+    original = Scenario.from_dict({"network": tree})
+    described = ask_engine(_engine.topology, original)["description"]
+    assert [one["kind"] for one in described["link_classes"]] == ["terminal", "local", "global"]
+    for format_ in ("graphml", "edge-list"):
+        path = tmp_path / format_
+        path.write_text(_engine.export(original.normalised_json(), format_))
+        network = {"family": format_, "file": str(path), "links": links}
+        again = ask_engine(_engine.topology, Scenario.from_dict({"network": network}))
+        assert again["description"] == described
+        wrong = {**links, "level2": {**links["level2"], "kind": "local"}}
+        network = {"family": format_, "file": str(path), "links": wrong}
+        with pytest.raises(ScenarioError, match="is global in the file"):
+            ask_engine(_engine.topology, Scenario.from_dict({"network": network}))
+
+
 # --- Interruption and defects -------------------------------------------------
 
 

@@ -143,6 +143,9 @@ pub fn describe(topology: &Topology) -> Value {
         "bisection_is_exact": found.bisection_is_exact,
         "link_classes": classes,
     });
+    if let Some(inside) = &topology.inside {
+        described["ranks_per_node"] = inside.ranks.into();
+    }
     for (key, lost) in [
         ("nodes_out_of_service", found.lost_nodes),
         ("routers_out_of_service", found.lost_routers),

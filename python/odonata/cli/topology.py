@@ -137,6 +137,10 @@ def describe(
         return
     console = terminal()
     figures = {name: value for name, value in described.items() if name != "network"}
+    ranks_per_node = figures.pop("ranks_per_node", None)
+    if ranks_per_node is not None:
+        ranks = figures.pop("nodes")
+        figures = {"nodes": ranks // ranks_per_node, "ranks": ranks, **figures}
     print_figures(console, described["network"], figures)
     for name, value in described.items():
         if isinstance(value, dict):

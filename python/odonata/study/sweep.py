@@ -285,6 +285,10 @@ class Sweep:
                 place = next(
                     (origin[p] for p in reversed(list(origin)) if _covers(p, one.path)), ""
                 )
+                table = one.path.rpartition(".")[0]
+                if not place and table and any(p.rpartition(".")[0] == table for p in origin):
+                    advice = f"; or vary `{table}` as a whole: each value then brings its own keys"
+                    one = replace(one, message=one.message + advice)
                 if not place and self.study.scenario is not None:
                     place = "scenario"
                 found.append(_blamed(one, place or f"base ({self.study.base})", axes))

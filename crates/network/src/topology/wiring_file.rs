@@ -110,6 +110,8 @@ pub struct WiringDefaults<'a> {
     /// Classes that supply the parameters of classes of their name, also where
     /// the file has its own; those that nothing uses are ignored.
     pub classes: &'a [LinkClass],
+    /// Names of those `classes` whose kind nobody has said: the file's holds.
+    pub unsaid_kinds: &'a [&'a str],
     /// Classes for links of a kind of which neither the file nor `classes` has
     /// any.
     pub defaults: &'a [LinkClass],
@@ -517,6 +519,10 @@ impl Declarations {
             let (line, class) = (declared.line, declared.name.clone());
             classes.push(match given.iter().find(|c| c.name == declared.name) {
                 Some(given) if given.kind == declared.kind => given.clone(),
+                Some(given) if supplies.unsaid_kinds.contains(&given.name.as_str()) => LinkClass {
+                    kind: declared.kind,
+                    ..given.clone()
+                },
                 Some(given) => {
                     return Err(WiringFileError::ClassKind {
                         line,

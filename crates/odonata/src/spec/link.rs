@@ -16,7 +16,7 @@ table! {
         /// carries during one round trip (twice its latency, the router delay and the credit
         /// delay), plus four packets.
         buffer_bytes: Option<u64> = None => Notes::POSITIVE,
-        /// Kind of the links. Default: the kind that the class's name says, else `local`.
+        /// Kind of the links. Default: the kind that the file says, or the class's name, else `local`.
         kind: Option<LinkKind> = None,
     }
 }

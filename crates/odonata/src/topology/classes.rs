@@ -141,6 +141,12 @@ impl Classes<'_> {
             .collect()
     }
 
+    /// Classes that the scenario gives without their kind, which a wiring file may say.
+    pub fn without_kind(&self) -> Vec<&str> {
+        let links = self.links.iter().filter(|(_, link)| link.kind.is_none());
+        links.map(|(name, _)| name.as_str()).collect()
+    }
+
     /// The classes of links of which a wiring file says nothing.
     pub fn defaults(&self) -> Result<Vec<LinkClass>, SpecError> {
         [LinkKind::Terminal, LinkKind::Local, LinkKind::Global]

@@ -42,6 +42,7 @@ fn import(text: &str) -> Result<Topology, WiringFileError> {
         .collect();
     read.into_topology(&WiringDefaults {
         classes: &given,
+        unsaid_kinds: &[],
         defaults: &defaults,
         nodes: AttachedNodes::Otherwise(2),
     })

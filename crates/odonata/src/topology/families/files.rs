@@ -96,20 +96,23 @@ impl NetworkFamily for FileNetwork {
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
         let text = read_file(&self.file, "network.file")?;
         let (mut given, defaults) = (classes.all_given()?, classes.defaults()?);
+        let unsaid_kinds = classes.without_kind();
         let wrong = |error: WiringFileError| in_wiring(&self.file, &error);
         let read = match classes.family {
             "gml" => {
                 let read = gml::read(&text).map_err(wrong)?;
                 add_classes(&mut given, read.classes(), classes)?;
-                read.into_topology(&self.supplies(&given, &defaults))
+                read.into_topology(&self.supplies(&given, &defaults, &unsaid_kinds))
             }
             "anynet" => {
                 let read = anynet::read(&text).map_err(wrong)?;
                 add_classes(&mut given, &read.classes(), classes)?;
-                read.into_topology(&self.supplies(&given, &defaults))
+                read.into_topology(&self.supplies(&given, &defaults, &unsaid_kinds))
             }
-            "graphml" => graphml::import_with(&text, &self.supplies(&given, &defaults)),
-            _ => edge_list::import_with(&text, &self.supplies(&given, &defaults)),
+            "graphml" => {
+                graphml::import_with(&text, &self.supplies(&given, &defaults, &unsaid_kinds))
+            }
+            _ => edge_list::import_with(&text, &self.supplies(&given, &defaults, &unsaid_kinds)),
         };
         read.map(|topology| titled(topology, &self.file))
             .map_err(|error| in_wiring(&self.file, &error))
@@ -122,9 +125,11 @@ impl FileNetwork {
         &self,
         classes: &'a [LinkClass],
         defaults: &'a [LinkClass],
+        unsaid_kinds: &'a [&'a str],
     ) -> WiringDefaults<'a> {
         WiringDefaults {
             classes,
+            unsaid_kinds,
             defaults,
             nodes: match self.nodes_per_router {
                 Some(each) => AttachedNodes::Each(each),
