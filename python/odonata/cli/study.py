@@ -141,6 +141,7 @@ def study(
 
     FILE is a study file (docs/studies.md). Studies by NAME: validation compares the packet engine
     with theory and with other simulators; resilience says what failures cost families of networks;
+    gpcnet is that benchmark, under each scheme of congestion control;
     salimibeni2022 looks for long tails of collectives in simulated months of a dragonfly+.
     """
     from odonata.study import installed
