@@ -236,7 +236,6 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], path: str, words: 
 @pytest.mark.parametrize(
     ("extra", "path"),
     [
-        ({"failures": {"nodes": [1]}}, "failures"),
         ({"mpi": {"within_node": {"send_overhead": "1 us"}}}, "mpi.within_node"),
     ],
 )
@@ -268,3 +267,93 @@ def test_schemes_of_interfaces_leave_what_stays_in_a_node_alone(scheme: str) -> 
         return [int(end) for end in result.jobs["end_ps"].to_pylist()]
 
     assert ends({"nic": {"congestion_control": scheme}})[0] == ends({})[0]
+
+
+def test_what_fails_of_a_network_of_such_nodes_is_left_out() -> None:
+    """An interface, a leaf, a node and a link: by packets and by flows all that is sent arrives."""
+    motif = {"kind": "all-to-all", "message": "8 KiB"}
+    job = {"name": "all", "nodes": 5, "ranks_per_node": 4, "motif": motif}
+    failures = {
+        "links": [{"interface": "2/1"}, {"routers": [0, 8], "bandwidth": "50 %"}],
+        "routers": [5],
+        "nodes": [6],
+    }
+    data = {**machine([job], interface="nearest"), "failures": failures}
+    for engine in ("packet", "flow"):
+        data["simulation"]["engine"] = engine
+        result = odonata.run(Scenario.from_dict(data))
+        assert result.meta["delivered_bytes"] == 20 * 19 * 8192
+        links = result.links.to_pylist()
+        # Rank 1 of node 2, whose router comes after 12 of the tree and 5 of each node before.
+        of_rank = [one for one in links if one["from_router"] == 12 + 2 * 5 + 1]
+        dark = [one for one in of_rank if one["class"] == "interface"]
+        assert not any(one["bytes"] for one in dark)
+    proof = verify(Scenario.from_dict(data))
+    assert (proof.proven, proof.safe) == (True, True)
+
+
+@pytest.mark.parametrize("interface", ["rail", "pxn"])
+def test_a_node_without_its_rail_is_out_of_service(interface: str) -> None:
+    """Where messages keep to a rail, jobs get no node with a dark interface."""
+    motif = {"kind": "all-to-all", "message": "8 KiB"}
+    job = {"name": "all", "nodes": 7, "ranks_per_node": 4, "motif": motif}
+    failures = {"links": [{"interface": "2/1"}]}
+    data = {**machine([job], interface=interface), "failures": failures}
+    result = odonata.run(Scenario.from_dict(data))
+    sent = [one for one in result.links.to_pylist() if one["from_node"] is not None]
+    nodes = {one["from_node"] // 4 for one in sent if one["bytes"]}
+    assert nodes == {0, 1, 3, 4, 5, 6, 7}
+    data["job"][0]["nodes"] = 8
+    with pytest.raises(ScenarioError, match="7"):
+        odonata.run(Scenario.from_dict(data))
+
+
+@pytest.mark.parametrize("interface", ["nearest", "striped", "rail"])
+def test_an_interface_fails_during_a_run(interface: str) -> None:
+    """What is on its link is sent again over another one, or the job is aborted that has none."""
+    motif = {"kind": "all-to-all", "message": "256 KiB"}
+    own = {"name": "all", "nodes": 4, "ranks_per_node": 4, "motif": motif}
+    failures = {
+        "in_flight": "lost",
+        "resend_after": "20 us",
+        "reconvergence": "5 us",
+        "links": [{"interface": "2/1", "at": "30 us"}],
+    }
+    data = {**machine([own], interface=interface), "failures": failures}
+    found = []
+    for threads in (1, 3):
+        result = odonata.run(Scenario.from_dict(data), threads=threads)
+        job = result.summary_dict["jobs"][0]
+        found.append((job, result.links.to_pylist()))
+    assert found[0] == found[1]
+    assert job["packets_lost"] > 0
+    aborted = interface == "rail"
+    assert (job["aborted_ps"] is not None) == aborted
+    if not aborted:
+        assert result.meta["delivered_bytes"] == 16 * 15 * 256 * 1024
+
+
+@pytest.mark.parametrize(
+    ("failures", "path", "words"),
+    [
+        ({"links": [{"interface": "2/4"}]}, "failures.links[0]", "interfaces are 0 to 3"),
+        ({"links": [{"interface": "8/0"}]}, "failures.links[0]", "nodes are 0 to 7"),
+        ({"links": [{"interface": "2"}]}, "failures.links[0].interface", "7/2"),
+        ({"links": [{"interface": "2/1", "count": 1}]}, "failures.links[0].count", "one link"),
+        ({"nodes": [8]}, "failures.nodes", "0 to 7"),
+    ],
+)
+def test_failures_that_there_cannot_be(failures: dict[str, Any], path: str, words: str) -> None:
+    motif = {"kind": "all-to-all", "message": "1 B"}
+    job = {"name": "all", "nodes": 2, "motif": motif}
+    with pytest.raises(ScenarioError) as error:
+        odonata.run(Scenario.from_dict({**machine([job]), "failures": failures}))
+    assert error.value.problems[0].path == path
+    assert words in str(error.value)
+
+
+def test_an_interface_without_an_inside_is_its_node() -> None:
+    data = machine([{"name": "all", "nodes": 2, "motif": {"kind": "all-to-all", "message": "1 B"}}])
+    del data["node"]
+    with pytest.raises(ScenarioError, match="give nodes an inside"):
+        odonata.run(Scenario.from_dict({**data, "failures": {"links": [{"interface": "0/0"}]}}))

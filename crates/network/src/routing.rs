@@ -357,6 +357,11 @@ impl AnyRouting {
     /// If the algorithm does not fit the network, naming what to do.
     pub fn new(topology: &Topology, spec: &RoutingSpec) -> Result<Self, RoutingError> {
         if let Some(inside) = &topology.inside {
+            if let Some(left) = inside.left_in(topology) {
+                let build = |plane: &Topology| Self::new(plane, spec);
+                let merged = spec.virtual_channels;
+                return Interfaced::damaged(inside, left, build, merged).map(Self::Interfaced);
+            }
             let of_plane = Self::new(&inside.plane, spec)?;
             return of_plane.between_interfaces(topology, spec.virtual_channels);
         }

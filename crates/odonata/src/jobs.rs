@@ -96,7 +96,7 @@ pub(crate) fn plan_each(
     let machine = Machine::new(router_of_node, group_of_router)
         .map_err(|error| vec![SpecError::new("network", error.to_string())])?;
     let mut placing = Placing {
-        state: MachineState::without(Arc::new(machine), topology.lost_nodes().collect()),
+        state: MachineState::without(Arc::new(machine), lost_nodes(topology)),
         spanned: BTreeSet::new(),
         known,
         storage: None,
@@ -130,6 +130,19 @@ pub(crate) fn plan_each(
         .map(|(position, job)| plan_job(scenario, topology, additions, &mut placing, position, job))
         .collect();
     Ok((planned, placing.state))
+}
+
+/// The nodes that jobs do not get, as they are out of service.
+fn lost_nodes(topology: &Topology) -> Vec<NodeId> {
+    let lost = topology.lost_nodes();
+    match &topology.inside {
+        None => lost.collect(),
+        // With the node all of its ranks are.
+        Some(inside) => lost
+            .filter(|rank| rank.0 % inside.ranks == 0)
+            .map(|rank| inside.node_of(rank))
+            .collect(),
+    }
 }
 
 /// The router of each node that jobs get, and the group of each router: of nodes with an inside, the

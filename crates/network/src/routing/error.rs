@@ -114,6 +114,12 @@ pub enum RoutingError {
          which look beyond the router where they decide: take another algorithm, or remove [node]"
     )]
     NotInterfaced,
+    /// Routes of whole planes, of which a part has failed.
+    #[error(
+        "routes from files and plug-ins are those of a plane all of which works: remove [failures], or take \
+         another algorithm"
+    )]
+    WholePlanes,
     /// Too many parts of a run in which other links work.
     #[error(
         "the {parts} parts of the run between failures and repairs need {needed} virtual channels \

@@ -11,7 +11,7 @@ use super::{
     AnyRouting, FlowLabels, Hop, NONE, PacketRoute, RouterView, Routing, RoutingError, RoutingTask,
 };
 use crate::Topology;
-use crate::topology::node_inside::{InterfaceChoice, NodeInside, Place};
+use crate::topology::node_inside::{InterfaceChoice, LeftInPlanes, NodeInside, Place};
 
 /// Bits of [`PacketRoute::intermediate`] that the algorithm of the planes has for its own, or that are
 /// the label of the packet's flow.
@@ -29,10 +29,18 @@ const INTERFACE: u32 = OWN_BITS + 1;
 /// ends on channel 1; nodes between are never passed through. Along every route come first channels 0
 /// inside nodes, then those of the plane, then channels 1 inside, so that no circle closes that the
 /// plane's algorithm has not.
+///
+/// Where interfaces do not work, [`InterfaceChoice::Nearest`] and [`InterfaceChoice::Striped`] take the
+/// next ones by number that do; under the others nodes that lack one are out of service.
 #[derive(Clone, Debug)]
 pub struct Interfaced {
     inside: Arc<NodeInside>,
-    routing: Box<AnyRouting>,
+    /// The algorithms on different planes.
+    routings: Vec<AnyRouting>,
+    /// Which of them is that of each plane; empty where all planes have the first.
+    of_plane: Vec<u8>,
+    /// A bit for each interface of a node that works. Shape: nodes, or empty where all do.
+    working: Vec<u16>,
     /// Router and port, relative to its first, of each node of a plane.
     place_of_port: Vec<(RouterId, u16)>,
     channels: u8,
@@ -73,8 +81,8 @@ impl RoutingTask for Needs {
 }
 
 impl Interfaced {
-    /// The routes on `topology`, whose planes have the routes of `routing`; with `virtual_channels`,
-    /// channel `i` inside nodes is merged into `min(i, virtual_channels - 1)`.
+    /// The routes on a network all of which works, whose planes have the routes of `routing`; with
+    /// `virtual_channels`, channel `i` inside nodes is merged into `min(i, virtual_channels - 1)`.
     ///
     /// # Errors
     /// If the algorithm looks beyond the router where it decides.
@@ -83,7 +91,55 @@ impl Interfaced {
         routing: AnyRouting,
         virtual_channels: Option<u8>,
     ) -> Result<Self, RoutingError> {
-        let read = routing.dispatch(Needs).ok_or(RoutingError::NotInterfaced)?;
+        Self::over(inside, vec![routing], virtual_channels)
+    }
+
+    /// The same where a part of the network has failed, with routes by `build` on what is left of each
+    /// plane.
+    ///
+    /// # Errors
+    /// As [`Interfaced::new`], and those of `build`.
+    pub fn damaged(
+        inside: &Arc<NodeInside>,
+        left: LeftInPlanes,
+        build: impl Fn(&Topology) -> Result<AnyRouting, RoutingError>,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let LeftInPlanes { working, planes } = left;
+        let mut built: Vec<usize> = Vec::new();
+        let mut routings = Vec::new();
+        let mut of_plane = Vec::new();
+        for (number, plane) in planes.iter().enumerate() {
+            let is_dark = (0..plane.nodes()).all(|node| plane.is_lost(NodeId::from_index(node)));
+            let known = built.iter().position(|&other| planes[other] == *plane);
+            // Nobody asks for routes on a plane without interfaces.
+            of_plane.push(match known {
+                Some(known) => known as u8,
+                None if is_dark => 0,
+                None => {
+                    built.push(number);
+                    routings.push(build(plane)?);
+                    routings.len() as u8 - 1
+                }
+            });
+        }
+        let routing = Self::over(Arc::clone(inside), routings, virtual_channels)?;
+        Ok(Self {
+            of_plane,
+            working,
+            ..routing
+        })
+    }
+
+    fn over(
+        inside: Arc<NodeInside>,
+        routings: Vec<AnyRouting>,
+        virtual_channels: Option<u8>,
+    ) -> Result<Self, RoutingError> {
+        let mut all = Vec::with_capacity(routings.len());
+        for routing in &routings {
+            all.push(routing.dispatch(Needs).ok_or(RoutingError::NotInterfaced)?);
+        }
         let plane = &inside.plane;
         if plane.routers() as u64 >= u64::from(OWN) {
             return Err(RoutingError::TooLarge {
@@ -104,13 +160,18 @@ impl Interfaced {
         let arriving = if has_two { most - 1 } else { 0 };
         Ok(Self {
             place_of_port: plane.port_of_node.iter().map(place).collect(),
-            channels: read.channels.max(arriving + 1),
+            channels: all
+                .iter()
+                .map(|one| one.channels)
+                .fold(arriving + 1, u8::max),
             arriving,
-            reads_occupancy: read.occupancy,
-            reads_channels: read.of_channels,
-            by_flow: read.flow,
-            labels: read.labels,
-            routing: Box::new(routing),
+            reads_occupancy: all.iter().any(|one| one.occupancy),
+            reads_channels: all.iter().any(|one| one.of_channels),
+            by_flow: all.iter().any(|one| one.flow),
+            labels: all.first().and_then(|one| one.labels),
+            routings,
+            of_plane: Vec::new(),
+            working: Vec::new(),
             inside,
         })
     }
@@ -132,25 +193,62 @@ impl Interfaced {
         }
     }
 
-    /// The interface by which a packet arrives that has left by interface `sent`.
+    /// The algorithm of a plane.
     #[inline]
-    fn arrival(&self, sent: u32, rank: u32) -> u32 {
-        match self.inside.choice {
+    fn routing(&self, plane: u32) -> &AnyRouting {
+        match self.of_plane.get(plane as usize) {
+            None => &self.routings[0],
+            Some(&number) => &self.routings[usize::from(number)],
+        }
+    }
+
+    /// The interface by which a packet arrives at a rank of a node that has left by interface `sent`.
+    #[inline]
+    fn arrival(&self, sent: u32, node: u32, rank: u32) -> u32 {
+        let chosen = match self.inside.choice {
             InterfaceChoice::Nearest => {
                 let (first, count) = self.inside.nearest(rank);
                 first + sent % count
             }
             _ => sent,
+        };
+        match self.working.get(node as usize) {
+            None => chosen,
+            Some(working) => {
+                let plane = self.inside.on_plane(sent % self.inside.planes);
+                next_from(working & plane, chosen)
+            }
         }
     }
 
-    /// The interfaces by which a packet may leave: the first, and how many.
+    /// The interfaces by which a packet of a rank of `node` may leave for rank `to` of `to_node`: a bit
+    /// for each.
     #[inline]
-    fn departures(&self, rank: u32, to: u32) -> (u32, u32) {
-        match self.inside.choice {
+    fn departures(&self, (node, rank): (u32, u32), (to_node, to): (u32, u32)) -> u16 {
+        let (first, count) = match self.inside.choice {
             InterfaceChoice::Rail | InterfaceChoice::Nearest => self.inside.nearest(rank),
             InterfaceChoice::Pxn => self.inside.nearest(to),
             InterfaceChoice::Striped => (0, self.inside.interfaces),
+        };
+        let chosen = u16::MAX >> (16 - count) << first;
+        if self.working.is_empty() {
+            return chosen;
+        }
+        let (own, theirs) = (self.working[node as usize], self.working[to_node as usize]);
+        let joined = |&interface: &u32| {
+            let plane = self.inside.on_plane(interface % self.inside.planes);
+            own & 1 << interface != 0 && theirs & plane != 0
+        };
+        let usable = (0..self.inside.interfaces).filter(joined);
+        let usable = usable.fold(0u16, |all, interface| all | 1 << interface);
+        let same = match self.inside.choice {
+            // Rather the same interface at both ends than another one there.
+            InterfaceChoice::Striped => chosen & usable & theirs,
+            _ => chosen & usable,
+        };
+        match same {
+            0 => 1 << next_from(usable, first),
+            same => same,
         }
     }
 
@@ -193,7 +291,7 @@ impl Interfaced {
     #[inline]
     fn inward(&self, route: &PacketRoute) -> PacketRoute {
         let (node, rank) = self.destination(route);
-        let interface = self.arrival(self.departure(route), rank);
+        let interface = self.arrival(self.departure(route), node, rank);
         let port = self.inside.port_of(node, interface);
         let (router, port) = self.place_of_port[port.index()];
         let own = route.intermediate & OWN;
@@ -267,10 +365,10 @@ impl Interfaced {
         let (node, rank) = match self.inside.place(at) {
             Place::Rank { node, rank } => (node, Some(rank)),
             Place::Switch { node } => (node, None),
-            Place::Plane { router, .. } => {
+            Place::Plane { plane, router } => {
                 let (first_hop, first_packet) =
                     (out.len(), as_if.as_ref().map_or(0, |all| all.len()));
-                self.routing.dispatch(PossibleHops {
+                self.routing(plane).dispatch(PossibleHops {
                     at: router,
                     injected: route.intermediate & IN_PLANE == 0,
                     route: self.inward(route),
@@ -299,13 +397,27 @@ impl Interfaced {
         let (to_node, to) = self.destination(route);
         match rank {
             Some(rank) if injected && node != to_node => {
-                let (first, count) = self.departures(rank, to);
-                for interface in first..first + count {
+                let departures = self.departures((node, rank), (to_node, to));
+                for interface in bits(departures) {
                     push(leaving_by(interface, route));
                 }
             }
             _ => push(*route),
         }
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(all: u16) -> impl Iterator<Item = u32> {
+    (0..u16::BITS).filter(move |bit| all & 1 << bit != 0)
+}
+
+/// The number of the first bit that is set from `first` on, or else of the first of all.
+#[inline]
+fn next_from(all: u16, first: u32) -> u32 {
+    match all >> first << first {
+        0 => all.trailing_zeros(),
+        from_first => from_first.trailing_zeros(),
     }
 }
 
@@ -332,7 +444,8 @@ impl Routing for Interfaced {
         if !self.reads_occupancy || injected || route.intermediate == NONE {
             return false;
         }
-        self.routing.dispatch(NextHopReads {
+        let plane = self.departure(route) % self.inside.planes;
+        self.routing(plane).dispatch(NextHopReads {
             injected: route.intermediate & IN_PLANE == 0,
             route: self.inward(route),
         })
@@ -356,7 +469,7 @@ impl Routing for Interfaced {
         let (node, rank) = match self.inside.place(at) {
             Place::Rank { node, rank } => (node, Some(rank)),
             Place::Switch { node } => (node, None),
-            Place::Plane { router, .. } => {
+            Place::Plane { plane, router } => {
                 let mut inner = self.inward(route);
                 let sender = view.source_node().0;
                 let (from, rank) = (sender / self.inside.ranks, sender % self.inside.ranks);
@@ -366,7 +479,7 @@ impl Routing for Interfaced {
                     inner.intermediate = label_of_ranks(label, self.inside.ranks, rank, to);
                 }
                 let source = self.inside.port_of(from, self.departure(route));
-                let hop = self.routing.dispatch(NextHop {
+                let hop = self.routing(plane).dispatch(NextHop {
                     view: PlaneView { view, source },
                     at: router,
                     injected: route.intermediate & IN_PLANE == 0,
@@ -381,13 +494,15 @@ impl Routing for Interfaced {
         {
             let (to_node, to) = self.destination(route);
             if node != to_node {
-                let (first, count) = self.departures(rank, to);
-                let more = if count > 1 {
-                    view.random_below(count)
-                } else {
-                    0
+                let departures = self.departures((node, rank), (to_node, to));
+                let count = departures.count_ones();
+                let number = match count {
+                    0 | 1 => 0,
+                    count => view.random_below(count),
                 };
-                *route = leaving_by(first + more, route);
+                // Of the bits that are set, those before it go.
+                let left = (0..number).fold(departures, |left, _| left & (left - 1));
+                *route = leaving_by(left.trailing_zeros(), route);
             }
         }
         self.hop_in_node(node, rank, route)
@@ -420,7 +535,8 @@ impl AnyRouting {
     /// the algorithm itself.
     ///
     /// # Errors
-    /// As for [`Interfaced::new`].
+    /// As for [`Interfaced::new`], and if a part of the network has failed, which the algorithm does not
+    /// know.
     pub fn between_interfaces(
         self,
         topology: &Topology,
@@ -428,6 +544,7 @@ impl AnyRouting {
     ) -> Result<Self, RoutingError> {
         match &topology.inside {
             None => Ok(self),
+            Some(inside) if inside.left_in(topology).is_some() => Err(RoutingError::WholePlanes),
             Some(inside) => {
                 Interfaced::new(Arc::clone(inside), self, virtual_channels).map(Self::Interfaced)
             }

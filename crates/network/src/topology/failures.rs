@@ -5,6 +5,8 @@
 //! and ports of a damaged network are those of the whole one.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::Arc;
 
 use odonata_declare::Named;
 use odonata_units::random::{Purpose, StreamKey};
@@ -12,6 +14,7 @@ use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId, S
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::node_inside::NodeInside;
 use super::{LinkClass, LinkClassId, Peer, Topology};
 
 /// What the ends of a link have to be.
@@ -25,6 +28,8 @@ pub enum Ends {
     Router(RouterId),
     /// This port of a router, from 0.
     Port(RouterId, u32),
+    /// This interface of a node with an inside, from 0, and the network.
+    Interface(NodeId, u32),
 }
 
 /// The part of a run in which something does not work.
@@ -149,7 +154,7 @@ pub enum Amount {
 pub struct DrawnFailures {
     /// What fails.
     pub part: Part,
-    /// Only links of this class.
+    /// Only links of this class; `None`: of all but those of nodes with an inside.
     pub class: Option<String>,
     /// How many.
     pub amount: Amount,
@@ -409,9 +414,14 @@ impl Failures {
             }));
         }
         for (&of, during) in &damage.outages {
-            let ports = match of {
-                OutOfService::Router(router) => whole.ports_of(router),
-                OutOfService::Node(node) => {
+            let ports = match (of, &whole.inside) {
+                (OutOfService::Router(router), _) => whole.ports_of(router),
+                (OutOfService::Node(node), Some(inside)) => {
+                    let routers = inside.routers_of(node);
+                    let first = |router: u32| whole.first_port[router as usize] as usize;
+                    first(routers.start)..first(routers.end)
+                }
+                (OutOfService::Node(node), None) => {
                     let port = whole.port_of_node[node.index()].index();
                     port..port + 1
                 }
@@ -448,8 +458,9 @@ impl Failures {
         for (index, &node) in self.nodes.iter().enumerate() {
             let entry = Entry::Nodes(index);
             lose(&mut damage.lost_nodes, node.index(), "node", entry)?;
-            let router = topology.router_of_node(node);
-            if damage.lost_routers[router.index()] {
+            if let Some(router) = damage.router_of(topology, node)
+                && damage.lost_routers[router.index()]
+            {
                 let message =
                     format!("node {node} is lost with its router {router}, which has failed");
                 return wrong(entry, message);
@@ -500,7 +511,10 @@ struct Damage {
     /// What else links lack or lose, by time, and the ends that send so.
     impaired: BTreeMap<usize, Vec<(Impairment, [bool; 2])>>,
     lost_routers: Vec<bool>,
+    /// Nodes that are out of service: those with an inside as a whole.
     lost_nodes: Vec<bool>,
+    /// The inside of nodes, if they have one.
+    inside: Option<Arc<NodeInside>>,
 }
 
 fn wrong<T>(entry: Entry, message: impl Into<String>) -> Result<T, FailureError> {
@@ -521,8 +535,26 @@ impl Damage {
             impaired: BTreeMap::new(),
             links,
             lost_routers: vec![false; topology.routers()],
-            lost_nodes: vec![false; topology.nodes()],
+            lost_nodes: match &topology.inside {
+                None => vec![false; topology.nodes()],
+                Some(inside) => vec![false; inside.nodes() as usize],
+            },
+            inside: topology.inside.clone(),
         }
+    }
+
+    /// The router with which a node is out of service; none of nodes that have several ways out.
+    fn router_of(&self, topology: &Topology, node: NodeId) -> Option<RouterId> {
+        let alone = self.inside.is_none();
+        alone.then(|| topology.router_of_node(node))
+    }
+
+    /// Routers of the network, which come before those inside nodes.
+    fn network_routers(&self) -> usize {
+        let inside = self.inside.as_ref();
+        inside.map_or(self.lost_routers.len(), |inside| {
+            inside.fabric_routers() as usize
+        })
     }
 
     /// What fails for a part of the run only, in words.
@@ -554,12 +586,12 @@ impl Damage {
             let message = format!("{what} {number} is out of service for the whole run already");
             return wrong(entry, message);
         }
-        if let OutOfService::Node(node) = outage.of {
-            let router = topology.router_of_node(node);
-            if !self.serves(OutOfService::Router(router), outage.during) {
-                let message = format!("node {node} is out of service with its router {router}");
-                return wrong(entry, message);
-            }
+        if let OutOfService::Node(node) = outage.of
+            && let Some(router) = self.router_of(topology, node)
+            && !self.serves(OutOfService::Router(router), outage.during)
+        {
+            let message = format!("node {node} is out of service with its router {router}");
+            return wrong(entry, message);
         }
         if !self.serves(outage.of, outage.during) {
             let message = format!("{what} {number} is out of service already at that time");
@@ -640,6 +672,7 @@ impl Damage {
             Ends::Router(one) | Ends::Port(one, _) => {
                 ("routers", topology.routers() as u32 - 1, [one.0; 2])
             }
+            Ends::Interface(node, _) => ("nodes", self.lost_nodes.len() as u32 - 1, [node.0; 2]),
         };
         if let Some(unknown) = named.iter().find(|&&number| number > last) {
             return wrong(
@@ -661,12 +694,29 @@ impl Damage {
                 };
                 Some(PortId::from_index(found))
             }
+            Ends::Interface(node, interface) => {
+                let Some(inside) = &self.inside else {
+                    let message = "nodes have one interface each, which fails with its node: list \
+                                   the node, or give nodes an inside, [node]";
+                    return wrong(entry, message);
+                };
+                if interface >= inside.interfaces {
+                    let last = inside.interfaces - 1;
+                    let message = format!(
+                        "node {node} has no interface {interface}: its interfaces are 0 to {last}"
+                    );
+                    return wrong(entry, message);
+                }
+                Some(inside.port_of_plane(node, interface))
+            }
             _ => None,
         };
         let joins = |link: usize| {
             let ends = match failed.ends {
                 Ends::Routers(..) => self.routers_of(link).map(|router| router.0),
-                Ends::Port(..) => return self.ports_of(link).map(Some).contains(&port),
+                Ends::Port(..) | Ends::Interface(..) => {
+                    return self.ports_of(link).map(Some).contains(&port);
+                }
                 Ends::Router(one) => return self.routers_of(link).contains(&one),
                 Ends::Groups(..) => {
                     (self.routers_of(link)).map(|router| topology.group_of_router[router.index()].0)
@@ -689,6 +739,7 @@ impl Damage {
             Ends::Port(router, port) => {
                 format!("to another router at port {port} of router {router}")
             }
+            Ends::Interface(node, interface) => format!("of interface {interface} of node {node}"),
             _ => format!("between {words} {a} and {b}"),
         };
         let count = match failed.count {
@@ -751,9 +802,13 @@ impl Damage {
                 Some(found)
             }
         };
-        let of_class = |link: &usize| {
-            let (port, _) = self.links[*link];
-            class.is_none_or(|class| topology.class_of_port[port.index()].index() == class)
+        let network_routers = self.network_routers();
+        let of_class = |link: &usize| match class {
+            Some(class) => {
+                let (port, _) = self.links[*link];
+                topology.class_of_port[port.index()].index() == class
+            }
+            None => (self.routers_of(*link).iter()).all(|end| end.index() < network_routers),
         };
         let routers_work = |link: &usize| {
             let ends = self.routers_of(*link);
@@ -772,18 +827,18 @@ impl Damage {
                     .collect(),
             ),
             Part::Routers => (
-                topology.routers(),
-                (0..topology.routers())
+                network_routers,
+                (0..network_routers)
                     .filter(|&one| self.serves(router(one), during))
                     .collect(),
             ),
             Part::Nodes => (
-                topology.nodes(),
-                (0..topology.nodes())
+                self.lost_nodes.len(),
+                (0..self.lost_nodes.len())
                     .filter(|&one| self.serves(node(one), during))
                     .filter(|&one| {
-                        let of = topology.router_of_node(NodeId::from_index(one));
-                        self.serves(OutOfService::Router(of), during)
+                        let of = self.router_of(topology, NodeId::from_index(one));
+                        of.is_none_or(|of| self.serves(OutOfService::Router(of), during))
                     })
                     .collect(),
             ),
@@ -839,6 +894,9 @@ impl Damage {
     /// Marks as lost what is not joined to the part of the network that has the most nodes; returns
     /// how many working nodes that are.
     fn cut_off(&mut self, topology: &Topology) -> Result<u32, FailureError> {
+        if let Some(inside) = self.inside.clone() {
+            return self.cut_off_of_planes(topology, &inside);
+        }
         let mut neighbours = vec![Vec::new(); topology.routers()];
         for link in 0..self.links.len() {
             let [one, other] = self.routers_of(link);
@@ -888,6 +946,113 @@ impl Damage {
         Ok(cut_off)
     }
 
+    /// The same where nodes have an inside, through which no way leads: of each plane the part with the
+    /// most interfaces is left. Nodes are out of service of which a part inside has failed, and those that
+    /// have not the interfaces that messages need, [`NodeInside::without_way`].
+    fn cut_off_of_planes(
+        &mut self,
+        topology: &Topology,
+        inside: &NodeInside,
+    ) -> Result<u32, FailureError> {
+        let fabric = inside.fabric_routers() as usize;
+        for node in 0..self.lost_nodes.len() {
+            let mut routers = index_range(inside.routers_of(NodeId::from_index(node)));
+            self.lost_nodes[node] |= routers.any(|router| self.lost_routers[router]);
+        }
+        let mut neighbours = vec![Vec::new(); fabric];
+        // Node, number and router of each interface whose link works.
+        let mut interfaces = Vec::new();
+        for link in 0..self.links.len() {
+            let works = self.left[link] != [0.0; 2];
+            match self.routers_of(link).map(RouterId::index) {
+                [one, other] if one < fabric && other < fabric => {
+                    if works && !self.lost_routers[one] && !self.lost_routers[other] {
+                        neighbours[one].push(other);
+                        neighbours[other].push(one);
+                    }
+                }
+                [one, other] if one < fabric || other < fabric => {
+                    let (port, peer) = self.links[link];
+                    let of_node = if one < fabric { peer } else { port };
+                    let router = one.min(other);
+                    let (node, interface) = inside.interface_at(topology, of_node);
+                    if works && !self.lost_routers[router] && !self.lost_nodes[node.index()] {
+                        interfaces.push((node, interface, router));
+                    }
+                }
+                [one, _] => {
+                    let node = inside.node_of_router(RouterId::from_index(one));
+                    self.lost_nodes[node.index()] |= !works;
+                }
+            }
+        }
+        interfaces.retain(|(node, ..)| !self.lost_nodes[node.index()]);
+        let mut at_router = vec![0u32; fabric];
+        for &(_, _, router) in &interfaces {
+            at_router[router] += 1;
+        }
+        for plane in 0..inside.planes as usize {
+            let each = fabric / inside.planes as usize;
+            self.keep_largest_part(plane * each..(plane + 1) * each, &neighbours, &at_router);
+        }
+        let mut working = vec![0u16; self.lost_nodes.len()];
+        for (node, interface, router) in interfaces {
+            working[node.index()] |= u16::from(!self.lost_routers[router]) << interface;
+        }
+        let mut cut_off = 0;
+        for (node, out) in inside.without_way(&working).into_iter().enumerate() {
+            cut_off += u32::from(out && !self.lost_nodes[node]);
+            self.lost_nodes[node] |= out;
+        }
+        if self.lost_nodes.iter().all(|lost| *lost) {
+            return wrong(Entry::All, "no node is left that works");
+        }
+        for node in (0..self.lost_nodes.len()).filter(|&node| self.lost_nodes[node]) {
+            let routers = index_range(inside.routers_of(NodeId::from_index(node)));
+            routers.for_each(|router| self.lost_routers[router] = true);
+        }
+        Ok(cut_off)
+    }
+
+    /// Marks as lost the routers of a plane that are not in its part of most interfaces; none if no
+    /// interface works.
+    fn keep_largest_part(
+        &mut self,
+        routers: Range<usize>,
+        neighbours: &[Vec<usize>],
+        interfaces_at: &[u32],
+    ) {
+        let mut largest: (u32, Vec<usize>) = (0, Vec::new());
+        let mut seen = vec![false; routers.end];
+        for first in routers.clone() {
+            if seen[first] || self.lost_routers[first] {
+                continue;
+            }
+            seen[first] = true;
+            let mut part = vec![first];
+            let mut next = 0;
+            while let Some(&router) = part.get(next) {
+                next += 1;
+                for &other in &neighbours[router] {
+                    if !std::mem::replace(&mut seen[other], true) {
+                        part.push(other);
+                    }
+                }
+            }
+            let interfaces = part.iter().map(|&router| interfaces_at[router]).sum();
+            if interfaces > largest.0 {
+                largest = (interfaces, part);
+            }
+        }
+        if largest.0 > 0 {
+            let mut left = vec![false; routers.end];
+            largest.1.into_iter().for_each(|router| left[router] = true);
+            for router in routers {
+                self.lost_routers[router] |= !left[router];
+            }
+        }
+    }
+
     fn apply(&self, topology: &mut Topology, cut_off_nodes: u32) -> Result<Losses, FailureError> {
         let mut losses = Losses {
             cut_off_nodes,
@@ -898,10 +1063,17 @@ impl Damage {
             let ends = self.routers_of(link);
             let left = self.left[link];
             let impaired = self.impaired.get(&link);
-            if left == [0.0; 2] || ends.iter().any(|router| self.lost_routers[router.index()]) {
+            let lost_at = |lost_inside: bool| {
+                let own = |end: &&RouterId| (end.index() >= self.network_routers()) == lost_inside;
+                let mut ends = ends.iter().filter(own);
+                ends.any(|end| self.lost_routers[end.index()])
+            };
+            let dark = left == [0.0; 2] || lost_at(false);
+            if dark || lost_at(true) {
                 topology.peer[one.index()] = Peer::Unconnected;
                 topology.peer[other.index()] = Peer::Unconnected;
-                losses.links += 1;
+                // A node that is lost has no links that count.
+                losses.links += u32::from(dark);
             } else if left != [1.0; 2] || impaired.is_some() {
                 for (end, port) in [one, other].into_iter().enumerate() {
                     let all = impaired.into_iter().flatten();
@@ -924,15 +1096,24 @@ impl Damage {
         for node in 0..topology.nodes() {
             let node = NodeId::from_index(node);
             let router = topology.router_of_node(node);
-            if self.lost_nodes[node.index()] || self.lost_routers[router.index()] {
+            let lost = self.inside.is_none() && self.lost_nodes[node.index()];
+            if lost || self.lost_routers[router.index()] {
                 let port = topology.port_of_node[node.index()];
                 topology.peer[port.index()] = Peer::Unconnected;
-                losses.nodes += 1;
+                losses.nodes += u32::from(self.inside.is_none());
             }
         }
-        losses.routers = self.lost_routers.iter().filter(|lost| **lost).count() as u32;
+        if self.inside.is_some() {
+            losses.nodes = self.lost_nodes.iter().filter(|lost| **lost).count() as u32;
+        }
+        let routers = &self.lost_routers[..self.network_routers()];
+        losses.routers = routers.iter().filter(|lost| **lost).count() as u32;
         Ok(losses)
     }
+}
+
+fn index_range(routers: Range<u32>) -> Range<usize> {
+    routers.start as usize..routers.end as usize
 }
 
 /// When a link fails that works and fails for exponentially distributed times in turn.

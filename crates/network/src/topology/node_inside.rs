@@ -268,6 +268,22 @@ pub enum Place {
     },
 }
 
+/// What works of a network of nodes with an inside.
+#[derive(Clone, Debug)]
+pub struct LeftInPlanes {
+    /// A bit for each interface of a node that works. Shape: nodes.
+    pub working: Vec<u16>,
+    /// What is left of each plane.
+    pub planes: Vec<Topology>,
+}
+
+impl InterfaceChoice {
+    /// Whether a message may take other interfaces than its own.
+    pub fn takes_others(self) -> bool {
+        matches!(self, Self::Nearest | Self::Striped)
+    }
+}
+
 impl NodeInside {
     /// Nodes of the machine.
     pub fn nodes(&self) -> u32 {
@@ -322,6 +338,110 @@ impl NodeInside {
     pub fn ranks_of(&self, node: NodeId) -> impl Iterator<Item = NodeId> + use<> {
         let first = node.0 * self.ranks;
         (first..first + self.ranks).map(NodeId)
+    }
+
+    /// The routers of a node of the machine: those of its ranks, and its switch.
+    pub fn routers_of(&self, node: NodeId) -> std::ops::Range<u32> {
+        let each = self.routers_per_node();
+        let first = self.fabric_routers() + node.0 * each;
+        first..first + each
+    }
+
+    /// The node of the machine that a router inside one belongs to.
+    pub(super) fn node_of_router(&self, router: RouterId) -> NodeId {
+        NodeId((router.0 - self.fabric_routers()) / self.routers_per_node())
+    }
+
+    /// The node of the machine and the number of the interface whose link is at this port of a rank's
+    /// router.
+    pub(super) fn interface_at(&self, topology: &Topology, port: PortId) -> (NodeId, u32) {
+        let router = topology.router_of_port(port);
+        let place = (router.0 - self.fabric_routers()) % self.routers_per_node();
+        let (first, _) = self.interfaces_at(place);
+        let number = port.0 - topology.first_port[router.index()] - 1;
+        (self.node_of_router(router), first + number)
+    }
+
+    /// The port of a plane's router, in the whole network, to which an interface of a node is wired.
+    pub fn port_of_plane(&self, node: NodeId, interface: u32) -> PortId {
+        let port = self.plane.port_of_node[self.port_of(node.0, interface).index()];
+        PortId(port.0 + interface % self.planes * self.plane.ports() as u32)
+    }
+
+    /// A bit for each interface.
+    pub fn all_interfaces(&self) -> u16 {
+        u16::MAX >> (MOST_INTERFACES - self.interfaces)
+    }
+
+    /// A bit for each interface on a plane.
+    #[inline]
+    pub fn on_plane(&self, plane: u32) -> u16 {
+        let numbers = (plane..self.interfaces).step_by(self.planes as usize);
+        numbers.fold(0, |all, interface| all | 1 << interface)
+    }
+
+    /// The planes on which a node has an interface that works.
+    fn planes_of(&self, working: u16) -> u16 {
+        (0..self.planes)
+            .filter(|&plane| working & self.on_plane(plane) != 0)
+            .fold(0, |all, plane| all | 1 << plane)
+    }
+
+    /// Which nodes have no way to others, by the interfaces of each that work. Where messages keep to one
+    /// interface, a node needs all. Where they may take any, it needs one, and two nodes one on the same
+    /// plane: of those that have none in common, the fewer are left out. Shape: nodes.
+    pub(super) fn without_way(&self, working: &[u16]) -> Vec<bool> {
+        if !self.choice.takes_others() {
+            let all = self.all_interfaces();
+            return working.iter().map(|&own| own != all).collect();
+        }
+        let mut counts = std::collections::BTreeMap::new();
+        for &own in working.iter().filter(|own| **own != 0) {
+            *counts.entry(self.planes_of(own)).or_insert(0u32) += 1;
+        }
+        loop {
+            let apart = |a: &u16| counts.keys().any(|b| a & b == 0);
+            let fewest = counts.iter().filter(|(planes, _)| apart(planes));
+            let Some((&planes, _)) = fewest.min_by_key(|(_, count)| **count) else {
+                let left = |own: u16| counts.contains_key(&self.planes_of(own));
+                return working.iter().map(|&own| own == 0 || !left(own)).collect();
+            };
+            counts.remove(&planes);
+        }
+    }
+
+    /// What of the planes and interfaces works in `topology`, a network of such nodes of which a part has
+    /// failed; `None` if all does.
+    pub fn left_in(&self, topology: &Topology) -> Option<LeftInPlanes> {
+        let ports = self.plane.ports();
+        let lacks = |plane: usize, port: usize| {
+            topology.peer[plane * ports + port] == Peer::Unconnected
+                && self.plane.peer[port] != Peer::Unconnected
+        };
+        let planes = 0..self.planes as usize;
+        if !(planes.clone()).any(|plane| (0..ports).any(|port| lacks(plane, port))) {
+            return None;
+        }
+        let planes: Vec<Topology> = planes
+            .map(|plane| {
+                let mut left = (*self.plane).clone();
+                for port in (0..ports).filter(|&port| lacks(plane, port)) {
+                    left.peer[port] = Peer::Unconnected;
+                }
+                left
+            })
+            .collect();
+        let of_node = |node: u32| {
+            let works = |&interface: &u32| {
+                !planes[(interface % self.planes) as usize].is_lost(self.port_of(node, interface))
+            };
+            let numbers = (0..self.interfaces).filter(works);
+            numbers.fold(0, |all, interface| all | 1 << interface)
+        };
+        Some(LeftInPlanes {
+            working: (0..self.nodes()).map(of_node).collect(),
+            planes,
+        })
     }
 
     /// The rank at which an interface sits.

@@ -37,6 +37,9 @@ table! {
         /// with the file's number: the link there.
         #[serde(skip_serializing_if = "Option::is_none")]
         port: Option<String> = None,
+        /// An interface of a node that has several, [node], such as `"7/2"`, from 0: its link to the network.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        interface: Option<String> = None,
         /// Two switches by the names of the wiring file: the links between them.
         #[serde(skip_serializing_if = "Option::is_none")]
         switches: Option<Vec<String>> = None => Notes { fewest_entries: Some(2), most_entries: Some(2), ..Notes::NONE },
@@ -64,8 +67,22 @@ table! {
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent), ("switches", Test::Absent), ("port", Test::Absent)] =>
-        "`routers`, `switches` or `groups`, two of them, that the links join, one `router`, or a `port`";
+    refuse "" as "neither" when [("routers", Test::Absent), ("router", Test::Absent), ("groups", Test::Absent), ("switches", Test::Absent), ("port", Test::Absent), ("interface", Test::Absent)] =>
+        "`routers`, `switches` or `groups`, two of them, that the links join, one `router`, a `port`, or an `interface`";
+    refuse "interface" as "routers and interface" when [("interface", Test::Given), ("routers", Test::Given)] =>
+        "either `interface` or `routers`";
+    refuse "interface" as "router and interface" when [("interface", Test::Given), ("router", Test::Given)] =>
+        "either `interface` or `router`";
+    refuse "interface" as "groups and interface" when [("interface", Test::Given), ("groups", Test::Given)] =>
+        "either `interface` or `groups`";
+    refuse "interface" as "switches and interface" when [("interface", Test::Given), ("switches", Test::Given)] =>
+        "either `interface` or `switches`";
+    refuse "interface" as "port and interface" when [("interface", Test::Given), ("port", Test::Given)] =>
+        "either `interface` or `port`";
+    refuse "count" as "interface" when [("count", Test::Given), ("interface", Test::Given)] =>
+        "left out: an interface has one link";
+    refuse "one_way" as "interface" when [("one_way", Test::Positive), ("interface", Test::Given)] =>
+        "with two `routers` or `switches`, or a `port`, which say the direction";
     refuse "port" as "routers and port" when [("port", Test::Given), ("routers", Test::Given)] =>
         "either `port` or `routers`";
     refuse "port" as "router and port" when [("port", Test::Given), ("router", Test::Given)] =>
@@ -244,10 +261,10 @@ pub(crate) struct NodesOut {
 /// InfiniBand does, whose retry count has three bits.
 const RETRIES: u8 = 7;
 
-/// `3/12`: a router and its port.
-fn router_and_port(text: &str) -> Option<(RouterId, u32)> {
-    let (router, port) = text.split_once('/')?;
-    Some((RouterId(router.parse().ok()?), port.parse().ok()?))
+/// `3/12`: a router and its port, or a node and its interface.
+fn whole_and_part(text: &str) -> Option<(u32, u32)> {
+    let (whole, part) = text.split_once('/')?;
+    Some((whole.parse().ok()?, part.parse().ok()?))
 }
 
 /// The part of a run between two times, which are its start and its end unless they are given.
@@ -404,10 +421,17 @@ impl Failures {
             let ends = match (failed.router, failed.routers.as_deref().and_then(pair)) {
                 (Some(one), _) => network::Ends::Router(RouterId(one)),
                 (None, Some((a, b))) => network::Ends::Routers(RouterId(a), RouterId(b)),
-                (None, None) => match failed.port.as_deref().and_then(router_and_port) {
-                    Some((router, port)) => network::Ends::Port(router, port),
-                    None => groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?,
-                },
+                (None, None) => {
+                    let port = failed.port.as_deref().and_then(whole_and_part);
+                    let interface = failed.interface.as_deref().and_then(whole_and_part);
+                    match (port, interface) {
+                        (Some((router, port)), _) => network::Ends::Port(RouterId(router), port),
+                        (None, Some((node, one))) => network::Ends::Interface(NodeId(node), one),
+                        (None, None) => {
+                            groups().map(|(a, b)| network::Ends::Groups(GroupId(a), GroupId(b)))?
+                        }
+                    }
+                }
             };
             Some(network::FailedLinks {
                 ends,

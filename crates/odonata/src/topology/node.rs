@@ -6,7 +6,7 @@ use odonata_network::{LinkKind, Topology};
 use super::classes::{Classes, topology_error};
 use crate::error::SpecError;
 use crate::spec::link::Link;
-use crate::spec::{Failures, Node, Scenario};
+use crate::spec::{Node, Scenario};
 
 /// Name of the class of links inside nodes.
 const INSIDE: &str = "inside";
@@ -59,11 +59,6 @@ pub(super) fn furnished(
 /// Refuses what means nothing on nodes with an inside, or is not known of them.
 fn check(scenario: &Scenario) -> Result<(), SpecError> {
     let network = &scenario.network;
-    if network.failures != Failures::default() {
-        let message =
-            "networks of nodes with an inside, [node], have no failures: remove one of the two";
-        return Err(SpecError::new("failures", message));
-    }
     if super::has_circuits(&network.topology) {
         let message = "nodes with an inside, [node], are not known of networks with optical switches: take \
                        another network, or remove [node]";

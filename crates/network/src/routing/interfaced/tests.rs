@@ -3,6 +3,7 @@
 use super::*;
 use crate::routing::testing::{MockRouter, dragonfly, fat_tree};
 use crate::routing::{AdaptiveOptions, Algorithm, RoutingSpec};
+use crate::topology::failures::{During, Ends, FailedLinks, Failures, Impairment};
 use crate::topology::node_inside::{InsideNetwork, InterfaceWiring, NodeInsideSpec};
 use crate::topology::testing::class;
 use crate::topology::{FatTreeShape, LinkKind, Peer};
@@ -249,4 +250,143 @@ fn algorithms_that_look_further_are_refused() {
     let algorithm = Algorithm::UgalGlobal(AdaptiveOptions::default());
     let error = AnyRouting::new(&topology, &RoutingSpec::new(algorithm)).unwrap_err();
     assert_eq!(error, RoutingError::NotInterfaced);
+}
+
+/// The network with failures, and what is lost of it.
+fn damaged(
+    topology: &Topology,
+    change: impl Fn(&mut Failures),
+) -> (Topology, crate::topology::failures::Losses) {
+    let mut failures = Failures::default();
+    change(&mut failures);
+    failures.of(topology.clone()).unwrap()
+}
+
+/// The link of an interface, dark.
+fn dark(node: u32, interface: u32) -> FailedLinks {
+    FailedLinks {
+        ends: Ends::Interface(NodeId(node), interface),
+        count: None,
+        one_way: false,
+        impairment: Impairment::dark(During::WHOLE_RUN),
+    }
+}
+
+/// Walks from every rank of a node to every other, on what works: `passed` stops at a dark link.
+fn walk_all(topology: &Topology, routing: &AnyRouting) {
+    let works: Vec<u32> = (0..topology.nodes() as u32)
+        .filter(|&rank| !topology.is_lost(NodeId(rank)))
+        .collect();
+    for &from in &works {
+        for &to in works.iter().filter(|&&to| to != from) {
+            passed(topology, routing, from, to);
+        }
+    }
+    assert!(matches!(
+        proof(topology, routing),
+        Verdict::DeadlockFree { .. }
+    ));
+}
+
+#[test]
+fn an_interface_that_is_dark_is_replaced_or_its_node_out_of_service() {
+    for &choice in InterfaceChoice::ALL {
+        for wiring in [InterfaceWiring::RailOptimised, InterfaceWiring::Together] {
+            let mut spec = spec(4, 4, choice);
+            spec.wiring = wiring;
+            let whole = spec.build(tree()).unwrap();
+            let (topology, losses) = damaged(&whole, |failures| failures.links = vec![dark(2, 1)]);
+            let routing = AnyRouting::new(&topology, &up_down()).unwrap();
+            walk_all(&topology, &routing);
+            let out = u32::from(!choice.takes_others());
+            assert_eq!((losses.links, losses.nodes), (1, out));
+            assert_eq!(losses.cut_off_nodes, out);
+            let lost: Vec<u32> = topology.lost_nodes().map(|rank| rank.0).collect();
+            let expected = if out > 0 { (8..12).collect() } else { vec![] };
+            assert_eq!(lost, expected, "{choice:?}");
+            if out == 0 {
+                // Rank 1 of node 2 leaves by interface 2, which sits at rank 2.
+                let passed = passed(&topology, &routing, 2 * 4 + 1, 1);
+                let (ranks, _) = ranks_and_leaves(&passed);
+                assert!(ranks[1] != (2, 1), "{ranks:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_leaf_of_a_rail_takes_its_interfaces_along() {
+    let mut nearest = spec(4, 4, InterfaceChoice::Nearest);
+    nearest.wiring = InterfaceWiring::RailOptimised;
+    let whole = nearest.build(tree()).unwrap();
+    // Leaf 1 has interface 1 of the four nodes of its unit.
+    let (topology, losses) = damaged(&whole, |failures| failures.routers = vec![RouterId(1)]);
+    assert_eq!((losses.routers, losses.nodes), (1, 0));
+    let routing = AnyRouting::new(&topology, &up_down()).unwrap();
+    walk_all(&topology, &routing);
+    let mut rail = spec(4, 4, InterfaceChoice::Rail);
+    rail.wiring = InterfaceWiring::RailOptimised;
+    let whole = rail.build(tree()).unwrap();
+    let (_, losses) = damaged(&whole, |failures| failures.routers = vec![RouterId(1)]);
+    assert_eq!((losses.routers, losses.nodes), (1, 4));
+    assert_eq!(losses.cut_off_nodes, 4);
+}
+
+#[test]
+fn nodes_on_different_planes_have_no_way_to_each_other() {
+    let mut striped = spec(2, 2, InterfaceChoice::Striped);
+    striped.planes = 2;
+    let whole = striped.build(tree()).unwrap();
+    // Node 3 is left with plane 1 alone, nodes 5 and 6 with plane 0.
+    let (topology, losses) = damaged(&whole, |failures| {
+        failures.links = vec![dark(3, 0), dark(5, 1), dark(6, 1)];
+    });
+    assert_eq!(
+        (losses.links, losses.nodes, losses.cut_off_nodes),
+        (3, 1, 1)
+    );
+    let lost: Vec<u32> = topology.lost_nodes().map(|rank| rank.0).collect();
+    assert_eq!(lost, [6, 7]);
+    let routing = AnyRouting::new(&topology, &up_down()).unwrap();
+    walk_all(&topology, &routing);
+    // A plane that is dark altogether leaves the other.
+    let (topology, losses) = damaged(&whole, |failures| {
+        failures.links = (0..32).map(|node| dark(node, 0)).collect();
+    });
+    assert_eq!((losses.links, losses.nodes), (32, 0));
+    let routing = AnyRouting::new(&topology, &up_down()).unwrap();
+    passed(&topology, &routing, 0, 63);
+}
+
+#[test]
+fn a_node_with_a_broken_inside_is_out_of_service() {
+    let whole = spec(4, 4, InterfaceChoice::Nearest).build(tree()).unwrap();
+    let inside = whole.inside.clone().unwrap();
+    // A node, the router of a rank, and the switch of a node; each with all that is in the node.
+    let routers = [1, 2].map(|node| RouterId(inside.routers_of(NodeId(node)).start));
+    let (topology, losses) = damaged(&whole, |failures| {
+        failures.nodes = vec![NodeId(0)];
+        failures.routers = vec![routers[0], RouterId(routers[1].0 + 4)];
+    });
+    assert_eq!((losses.nodes, losses.routers, losses.links), (3, 0, 0));
+    assert_eq!(losses.cut_off_nodes, 0);
+    assert_eq!(topology.lost_nodes().count(), 12);
+    let routing = AnyRouting::new(&topology, &up_down()).unwrap();
+    walk_all(&topology, &routing);
+    // There are eight nodes, not as many as ranks.
+    let none = Failures {
+        nodes: vec![NodeId(8)],
+        ..Failures::default()
+    };
+    let error = none.of(whole.clone()).unwrap_err();
+    assert!(error.message.contains("0 to 7"), "{error}");
+    let none = Failures {
+        links: vec![dark(0, 4)],
+        ..Failures::default()
+    };
+    let error = none.of(whole).unwrap_err();
+    assert!(
+        error.message.contains("its interfaces are 0 to 3"),
+        "{error}"
+    );
 }

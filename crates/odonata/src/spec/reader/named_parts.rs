@@ -72,9 +72,27 @@ impl<'a> NamedParts<'a> {
         Ok(())
     }
 
-    /// `switches` of a link become `routers`, and the router of its `port` a number.
+    /// `switches` of a link become `routers`, and the router of its `port` and the node of its
+    /// `interface` a number.
     fn link(&mut self, link: &mut Object, path: &str) -> Result<(), SpecError> {
         self.switches(link, path)?;
+        if let Some(Value::String(interface)) = link.get("interface") {
+            let key = format!("{path}.interface");
+            let wrong = || {
+                let allowed = "a node or host, a slash and its interface, such as \"7/2\"";
+                SpecError::value(&key, format!("\"{interface}\""), allowed)
+            };
+            let (node, number) = interface.rsplit_once('/').ok_or_else(wrong)?;
+            let number: u32 = number.trim().parse().map_err(|_| wrong())?;
+            let node = match node.trim().parse::<u32>() {
+                Ok(node) => node,
+                Err(_) => match self.nodes(node.trim(), &key)?[..] {
+                    [node] => node,
+                    _ => return Err(wrong()),
+                },
+            };
+            link.insert("interface".into(), format!("{node}/{number}").into());
+        }
         let Some(Value::String(port)) = link.get("port") else {
             return Ok(());
         };
