@@ -34,6 +34,7 @@ pub use algorithms::{
     AlltoallvAlgorithm, BarrierAlgorithm, BroadcastAlgorithm, Family, GatherAlgorithm, OPERATIONS,
     ReduceAlgorithm, ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm, lists,
 };
+pub use calls::NcclWay;
 pub use groups::Groups;
 pub use nccl::{Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, Nodes, Protocol};
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How the collectives of a job are carried out.
 
 use odonata_declare::{Listed, Named};
-use odonata_load::collective::{Algorithms, CollectiveCall, Family, Groups, Nccl, Nodes};
+use odonata_load::collective::{Algorithms, CollectiveCall, Family, Groups, Nccl, NcclWay, Nodes};
 use odonata_load::{CollectiveKind, LoadError, Member};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId};
 
@@ -124,6 +124,32 @@ fn setting_of(operation: CollectiveKind) -> &'static str {
         CollectiveKind::ReduceScatter => "reduce-scatter",
         CollectiveKind::Scan | CollectiveKind::ExclusiveScan => "scan",
     }
+}
+
+/// By which of NCCL's algorithms all ranks of a job call a collective, and the bytes of a rank's vector,
+/// all blocks together; `None` if not by one of them.
+pub(crate) fn of_nccl(
+    settings: &spec::Collectives,
+    asked: &spec::Collective,
+    node_of_rank: &[NodeId],
+) -> Option<(NcclWay, u64)> {
+    let ranks = node_of_rank.len() as u32;
+    let operation = setting_of(asked.operation);
+    let set = settings.algorithms.0.iter();
+    let set = set.filter(|(of, _)| of.as_str() == operation);
+    let named = asked
+        .algorithm
+        .as_deref()
+        .or_else(|| set.map(|(_, name)| name.as_str()).next())
+        .filter(|name| *name != "auto");
+    let algorithms = algorithms(settings, &[], node_of_rank).ok()?;
+    let bytes = Bytes(asked.message_bytes);
+    let way = algorithms.of_nccl(operation, named, bytes, ranks)?;
+    let blocks = match operation {
+        "allreduce" | "broadcast" | "reduce" => 1,
+        _ => u64::from(ranks),
+    };
+    Some((way, asked.message_bytes.saturating_mul(blocks)))
 }
 
 /// The call of a collective of all `ranks` ranks of a job, by `algorithm` or as

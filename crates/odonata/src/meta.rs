@@ -1,11 +1,13 @@
 //! What a run was and what it cost, as named scalars.
 
 use odonata_run::{JobLoad, Reconfiguration};
+use odonata_units::NodeId;
 use serde_json::{Value, json};
 
+use crate::collectives::of_nccl;
 use crate::finished::Run;
 use crate::load::global_bandwidth;
-use crate::spec::{Family, Scenario};
+use crate::spec::{Family, Load, Motif, MotifKind, Scenario};
 
 impl Run {
     /// What was simulated and what it cost, as named scalars: the scenario's, the network's,
@@ -20,7 +22,7 @@ impl Run {
             .iter()
             .map(|class| class.name.as_str())
             .collect();
-        json!({
+        let mut meta = json!({
             "version": crate::VERSION,
             "title": scenario.title,
             "seed": scenario.seed,
@@ -56,8 +58,44 @@ impl Run {
             "peak_packets": outcome.peak_packets,
             "bytes_per_packet": outcome.bytes_per_packet,
             "bytes_per_port": outcome.bytes_per_port,
-        })
+        });
+        let collectives = collectives(run);
+        if !collectives.is_empty() {
+            meta["collectives"] = collectives.into();
+        }
+        meta
     }
+}
+
+/// How NCCL carries out the collectives that jobs call again and again, and the bytes of a rank's vector.
+fn collectives(run: &Run) -> Vec<Value> {
+    let jobs = run.scenario.jobs.iter().zip(&run.jobs);
+    let called = jobs.filter_map(|(job, planned)| {
+        let Load::Motif(Motif {
+            kind: MotifKind::Collective(asked),
+            compute_ps: 0,
+            ..
+        }) = &job.load
+        else {
+            return None;
+        };
+        let ranks = planned.plan.node_of_rank.iter();
+        let nodes: Vec<NodeId> = match &run.topology.inside {
+            None => ranks.copied().collect(),
+            Some(inside) => ranks.map(|&rank| inside.node_of(rank)).collect(),
+        };
+        let settings = &run.scenario.mpi.collectives;
+        let (way, bytes) = of_nccl(settings, asked, &nodes).filter(|_| asked.repeats.is_none())?;
+        Some(json!({
+            "job": planned.plan.name,
+            "operation": asked.operation.name(),
+            "algorithm": way.algorithm,
+            "protocol": way.protocol.map(|protocol| protocol.name()),
+            "channels": way.channels,
+            "bytes": bytes,
+        }))
+    });
+    called.collect()
 }
 
 /// Changes of circuits: when each was decided, drained and done, and how many circuits it changed;

@@ -14,11 +14,10 @@ import pyarrow as pa
 from odonata.machines.aggressor import Beside
 from odonata.output import Claim, write_csv, write_file, write_json
 from odonata.results import SCENARIO_FILE
+from odonata.results.bus_bandwidth import bus_factor
 from odonata.results.stored import Maybe, OrNull, read_keys, refusal
 from odonata.scenario import Scenario
 
-#: Operations whose vector has a block for every rank.
-BY_BLOCK = ("allgather", "alltoall", "gather", "reduce-scatter", "scatter")
 #: Algorithms of NCCL.
 OF_NCCL = ("channel-rings", "double-tree", "pat", "rounds")
 
@@ -66,15 +65,8 @@ class Prediction:
 
     @property
     def bus_bandwidth(self) -> float:
-        """As nccl-tests prints it, in GB/s: what each rank would send and receive around a ring.
-
-        The size over the time, times 2 (n - 1) / n of all-reduces, (n - 1) / n of operations with a
-        block for each of n ranks, and 1 of others (nccl-tests, `PERFORMANCE.md`).
-        """
-        others = (self.ranks - 1) / self.ranks
-        blocks = others if self.collective in BY_BLOCK else 1.0
-        factor = 2 * others if self.collective == "allreduce" else blocks
-        return self.bytes / self.median_ns * factor
+        """As nccl-tests prints it, in GB/s."""
+        return self.bytes / self.median_ns * bus_factor(self.collective, self.ranks)
 
     def to_dict(self) -> dict[str, Any]:
         """As nested dicts, for JSON; of NCCL with protocol and bus bandwidth.

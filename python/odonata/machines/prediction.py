@@ -34,9 +34,10 @@ from odonata.machines.names import (
     measured_name,
     operation_of,
 )
-from odonata.machines.predicted import BY_BLOCK, OF_NCCL, Predicted, Prediction, save
+from odonata.machines.predicted import OF_NCCL, Predicted, Prediction, save
 from odonata.machines.tofu import box
 from odonata.output import Claim
+from odonata.results.bus_bandwidth import BY_BLOCK
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.units import Size, UnitError
 

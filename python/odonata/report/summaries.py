@@ -44,6 +44,8 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(_job_table(summary["jobs"]))
     if summary["parallelism"]:
         console.print(_parallelism_table(summary))
+    if "collectives" in summary:
+        console.print(_collectives_table(summary))
     for remark in _remarks(summary, result.scenario):
         console.print(remark)
     held = result.table("held_pairs").to_pylist()
@@ -495,6 +497,39 @@ def _parallelism_table(summary: Mapping[str, Any]) -> WholeTable:
     for name, *row in parallelism_rows(summary):
         table.add_row(*(escape(text) for text in ("" if name == before else name, *row)))
         before = name
+    return table
+
+
+#: Columns of NCCL's collectives; the bandwidths are called as by nccl-tests.
+COLLECTIVES = ("operation", "size", "algorithm", "protocol", "channels", "time", "algbw", "busbw")
+
+
+def collective_rows(summary: Mapping[str, Any]) -> list[list[str]]:
+    """NCCL's collectives of a summary: job, and texts for :data:`COLLECTIVES`.
+
+    Args:
+        summary: As ``Result.summary_dict``.
+    """
+    return [
+        [
+            one["job"],
+            one["operation"],
+            display.size(one["bytes"]),
+            one["algorithm"],
+            one["protocol"] or "-",
+            "-" if one["channels"] is None else str(one["channels"]),
+            display.duration(one["time_ps"]),
+            display.rate(one["algorithm_bytes_per_s"]),
+            display.rate(one["bus_bytes_per_s"]),
+        ]
+        for one in summary.get("collectives", ())
+    ]
+
+
+def _collectives_table(summary: Mapping[str, Any]) -> WholeTable:
+    table = _figures("Collective", *COLLECTIVES, keys=4)
+    for row in collective_rows(summary):
+        table.add_row(*map(escape, row))
     return table
 
 

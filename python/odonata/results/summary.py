@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from odonata.columns import codes, column_of, labels, numbers, rows_labelled
+from odonata.results.bus_bandwidth import bandwidths
 from odonata.results.tables import SUMMARY
 
 ACCEPTED = "accepted_bytes_per_s"
@@ -208,10 +209,13 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         }
         for row in jobs
     ]
+    # Runs without NCCL have none.
+    collectives = bandwidths(meta.get("collectives", ()), figures)
     return {
         "run": run,
         "jobs": figures,
         "parallelism": parallelism,
+        **({"collectives": collectives} if collectives else {}),
         "link_classes": _link_classes(tables["links"], measured_ps),
         "most_loaded_links": most_loaded_links(tables, measured_ps, 10, network_kinds),
     }

@@ -82,6 +82,26 @@ struct Way {
     chunk: Bytes,
 }
 
+/// By which of NCCL's algorithms a collective is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NcclWay {
+    /// Name of the algorithm.
+    pub algorithm: &'static str,
+    /// How data is put on the wire; `None` of sends and receives, which no tuner chooses for.
+    pub protocol: Option<Protocol>,
+    /// Channels that share the vector; `None` likewise.
+    pub channels: Option<u32>,
+}
+
+/// What an algorithm of NCCL is called among those of operations.
+fn name_of(algorithm: NcclAlgorithm) -> &'static str {
+    match algorithm {
+        NcclAlgorithm::Tree => AllreduceAlgorithm::DoubleTree.name(),
+        NcclAlgorithm::Ring => AllreduceAlgorithm::ChannelRings.name(),
+        NcclAlgorithm::Pat => AllgatherAlgorithm::Pat.name(),
+    }
+}
+
 impl Way {
     /// The rank of each node at which a channel enters.
     fn turn(&self, channel: u32) -> u32 {
@@ -396,27 +416,71 @@ impl Algorithms {
         size: u32,
     ) -> Result<(&'static str, Option<Bytes>, Option<Protocol>), LoadError> {
         let (name, segment) = self.family.chosen(operation, bytes, size)?;
-        let total = Bytes(bytes.0.saturating_mul(u64::from(size)));
-        let tuned = match operation {
-            "allreduce" => Some((Tuned::Allreduce, bytes)),
-            "allgather" | "reduce-scatter" => Some((Tuned::Allgather, total)),
-            "broadcast" | "reduce" => Some((Tuned::Broadcast, bytes)),
-            _ => None,
-        };
-        Ok(match (self.family, tuned) {
-            (Family::Nccl, Some((tuned, bytes))) => {
-                let way = self.way(tuned, None, bytes, size);
-                let name = match way.algorithm {
-                    NcclAlgorithm::Tree => AllreduceAlgorithm::DoubleTree.name(),
-                    NcclAlgorithm::Ring => AllreduceAlgorithm::ChannelRings.name(),
-                    NcclAlgorithm::Pat => AllgatherAlgorithm::Pat.name(),
-                };
+        Ok(match self.way_of(operation, None, bytes, size) {
+            Some(way) => {
                 let at_once = way.chunk.0 * u64::from(way.channels);
                 let tree = way.algorithm == NcclAlgorithm::Tree;
-                (name, tree.then_some(Bytes(at_once)), Some(way.protocol))
+                let segment = tree.then_some(Bytes(at_once));
+                (name_of(way.algorithm), segment, Some(way.protocol))
             }
-            _ => (name, segment, None),
+            None => (name, segment, None),
         })
+    }
+
+    /// By which of NCCL's algorithms an operation is carried out with a vector of these bytes, or
+    /// blocks: the one of this name, or what its tuner chooses. `None` if the library is another or the
+    /// algorithm that of one, and for barriers and scans, which NCCL does not have.
+    pub fn of_nccl(
+        &self,
+        operation: &str,
+        named: Option<&str>,
+        bytes: Bytes,
+        size: u32,
+    ) -> Option<NcclWay> {
+        if self.family != Family::Nccl {
+            return None;
+        }
+        let rounds = AlltoallAlgorithm::Rounds.name();
+        if operation == "alltoall" {
+            let by_rounds = named.is_none_or(|name| name == rounds);
+            return by_rounds.then_some(NcclWay {
+                algorithm: rounds,
+                protocol: None,
+                channels: None,
+            });
+        }
+        let known = |name: &str| {
+            let mut all = NcclAlgorithm::ALL.iter().copied();
+            all.find(|&one| name_of(one) == name)
+        };
+        let named = match named {
+            None => None,
+            Some(name) => Some(known(name)?),
+        };
+        let way = self.way_of(operation, named, bytes, size)?;
+        Some(NcclWay {
+            algorithm: name_of(way.algorithm),
+            protocol: Some(way.protocol),
+            channels: Some(way.channels),
+        })
+    }
+
+    /// What NCCL's tuner says of an operation, if it has a say.
+    fn way_of(
+        &self,
+        operation: &str,
+        named: Option<NcclAlgorithm>,
+        bytes: Bytes,
+        size: u32,
+    ) -> Option<Way> {
+        let total = Bytes(bytes.0.saturating_mul(u64::from(size)));
+        let (tuned, bytes) = match operation {
+            "allreduce" => (Tuned::Allreduce, bytes),
+            "allgather" | "reduce-scatter" => (Tuned::Allgather, total),
+            "broadcast" | "reduce" => (Tuned::Broadcast, bytes),
+            _ => return None,
+        };
+        (self.family == Family::Nccl).then(|| self.way(tuned, named, bytes, size))
     }
 
     fn broadcast_phases(&self, phases: Phases, bytes: Bytes, size: u32) -> Phases {

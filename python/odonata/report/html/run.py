@@ -22,7 +22,15 @@ from odonata.plots.waits import wait_rows
 from odonata.plots.wiring import Wiring
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
-from odonata.report.summaries import PARALLELISM, aborted, cut_off, parallelism_rows, readable
+from odonata.report.summaries import (
+    COLLECTIVES,
+    PARALLELISM,
+    aborted,
+    collective_rows,
+    cut_off,
+    parallelism_rows,
+    readable,
+)
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
 from odonata.scenario.files import named_files
@@ -130,6 +138,9 @@ def _summary(result: Result) -> Part:
                 "Training: bytes and exposed communication of a step, and their shares",
             )
         )
+    if collectives := collective_rows(found):
+        head = ["job", *COLLECTIVES]
+        content.append(table(head, collectives, "Collectives of NCCL: mean of the calls"))
     links = [
         [
             one["class"],

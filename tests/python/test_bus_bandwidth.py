@@ -1,0 +1,125 @@
+"""Bandwidths of NCCL's collectives in results: as nccl-tests counts them, and within the links'."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import odonata
+from odonata import Scenario
+from odonata.results.bus_bandwidth import bus_factor
+
+#: Bandwidth of each of a node's four interfaces.
+INTERFACE = 10e9
+LINK = {"bandwidth": "10 GB/s", "latency": "100 ns"}
+
+
+def data(operation: str, message: str, library: str = "nccl", **motif: Any) -> dict[str, Any]:
+    """Eight nodes of four GPUs and interfaces on rails; the collective is called three times."""
+    asked = {"kind": "collective", "operation": operation, "message": message, "iterations": 3}
+    return {
+        "node": {
+            "ranks": 4,
+            "interfaces": 4,
+            "wiring": "rail-optimised",
+            "interface": "pxn",
+            "network": {"kind": "switch", "bandwidth": "100 GB/s", "latency": "200 ns"},
+        },
+        "network": {
+            "family": "fat-tree",
+            "down": [4, 8],
+            "up": [4],
+            "links": {"terminal": LINK, "level1": LINK},
+        },
+        "mpi": {"collectives": library},
+        "simulation": {"engine": "flow"},
+        "job": [
+            {"name": "gpus", "nodes": 8, "ranks_per_node": 4, "motif": {**asked, **motif}},
+        ],
+    }
+
+
+def found(**scenario: Any) -> list[dict[str, Any]]:
+    result = odonata.run(Scenario.from_dict(data(**scenario)))
+    collectives: list[dict[str, Any]] = result.summary_dict.get("collectives", [])
+    return collectives
+
+
+@pytest.mark.parametrize(
+    ("operation", "message", "size", "factor"),
+    [
+        ("allreduce", "256 MiB", 256 << 20, 2 * 31 / 32),
+        ("allgather", "8 MiB", 256 << 20, 31 / 32),
+        ("reduce-scatter", "8 MiB", 256 << 20, 31 / 32),
+        ("broadcast", "256 MiB", 256 << 20, 1.0),
+        ("alltoall", "1 MiB", 32 << 20, 31 / 32),
+    ],
+)
+def test_bandwidths_are_those_of_nccl_tests(
+    operation: str, message: str, size: int, factor: float
+) -> None:
+    """Sizes count all blocks; the time is the mean of the calls."""
+    result = odonata.run(Scenario.from_dict(data(operation, message)))
+    (one,) = result.summary_dict["collectives"]
+    (job,) = result.jobs.to_pylist()
+    assert (one["job"], one["operation"], one["bytes"]) == ("gpus", operation, size)
+    seconds = (job["end_ps"] - job["start_ps"]) * 1e-12 / 3
+    assert one["time_ps"] * 1e-12 == pytest.approx(seconds)
+    assert one["algorithm_bytes_per_s"] == pytest.approx(size / seconds)
+    assert one["bus_bytes_per_s"] == pytest.approx(size / seconds * factor)
+    assert bus_factor(operation, 32) == pytest.approx(factor)
+    if operation == "alltoall":
+        # Of 31 partners 28 are on other nodes, to which all goes over a GPU's interface.
+        assert one["bus_bytes_per_s"] <= INTERFACE * 31 / 28
+        assert (one["algorithm"], one["protocol"], one["channels"]) == ("rounds", None, None)
+    else:
+        # Along rings every node is left once for each channel: over four interfaces, each of two of
+        # the eight channels, as NCCL takes those that it finds twice.
+        assert one["bus_bytes_per_s"] <= 4 * INTERFACE
+        ring = ("channel-rings", "simple", 8)
+        assert (one["algorithm"], one["protocol"], one["channels"]) == ring
+
+
+def test_rings_of_all_interfaces_come_near_to_what_they_carry() -> None:
+    (one,) = found(operation="allgather", message="64 MiB")
+    assert 0.9 * 4 * INTERFACE < one["bus_bytes_per_s"] <= 4 * INTERFACE
+
+
+def test_a_named_algorithm_is_the_one_that_is_said() -> None:
+    (tree,) = found(operation="allreduce", message="1 MiB", algorithm="double-tree")
+    assert tree["algorithm"] == "double-tree"
+    # One that is not NCCL's has no bus bandwidth.
+    assert not found(operation="allreduce", message="1 MiB", algorithm="recursive-doubling")
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        {"operation": "allreduce", "message": "1 MiB", "library": "mpich"},
+        # The time is not that of the collective alone.
+        {"operation": "allreduce", "message": "1 MiB", "compute": "1 us"},
+    ],
+)
+def test_others_have_none(scenario: dict[str, Any]) -> None:
+    assert not found(**scenario)
+
+
+def test_they_are_stored_and_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from odonata.cli import main
+
+    monkeypatch.setenv("COLUMNS", "160")
+    file = tmp_path / "gpus.toml"
+    file.write_text(Scenario.from_dict(data("allreduce", "256 MiB")).to_toml(), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(file), "--out", str(tmp_path / "out"), "--no-plots"])
+    assert not ended.value.code
+    printed = capsys.readouterr().out
+    assert "busbw" in printed and "channel-rings" in printed
+    (one,) = json.loads((tmp_path / "out" / "summary.json").read_text())["collectives"]
+    again = odonata.Result.load(tmp_path / "out").summary_dict["collectives"]
+    assert again == [one]
