@@ -32,7 +32,7 @@ def of_gpcnet(test: str, *, beside: bool = False) -> Case:
 
 
 def test_a_fifth_of_the_nodes_measures_and_four_congestors_share_the_others() -> None:
-    """Of 64 nodes GPCNeT gives floor(0.8 · 64) = 51 to congestors, one by one to each of four."""
+    """GPCNeT gives floor(0.8 · 64) = 51 of 64 nodes to congestors, one by one to each of four."""
     jobs = of_gpcnet("latency", beside=True).scenario().to_dict()["job"]
     assert [job["name"] for job in jobs] == ["victim", *CONGESTORS]
     assert [job["nodes"] for job in jobs] == [13, 13, 13, 13, 12]
