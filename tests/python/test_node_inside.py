@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 import odonata
-from odonata import Checkpoint, Scenario, ScenarioError, verify
+from odonata import Checkpoint, Scenario, ScenarioError, _engine, verify
+from odonata.cli import main
 from odonata.names import INTERFACE_CHOICE
 from odonata.network.cost import parts
+from odonata.network.damage import damage_of
+from odonata.simulate import ask_engine
 from odonata.simulate.checkpoint import CheckpointEvent
 from test_threads import digests
 
@@ -357,3 +360,29 @@ def test_an_interface_without_an_inside_is_its_node() -> None:
     del data["node"]
     with pytest.raises(ScenarioError, match="give nodes an inside"):
         odonata.run(Scenario.from_dict({**data, "failures": {"links": [{"interface": "0/0"}]}}))
+
+
+def test_what_has_failed_is_described_and_drawn(tmp_path: Path) -> None:
+    """Nodes are counted, not ranks; routers are those of the network."""
+    failures = {
+        "links": [{"interface": "2/1"}, {"interface": "0/3", "bandwidth": "50 %"}],
+        "routers": [9],
+        "nodes": [6],
+        "draw": [{"part": "links", "link_class": "inside", "count": 1}],
+    }
+    data = {**machine([], interface="nearest"), "failures": failures}
+    scenario = Scenario.from_dict(data)
+    damage = damage_of(scenario, ask_engine(_engine.topology, scenario))
+    assert damage is not None
+    described = damage.to_json()
+    assert described["routers"] == [9]
+    # Node 6, and the one with a broken link inside.
+    assert len(described["nodes"]) == 2 and 6 in described["nodes"]
+    assert [one["count"] for one in described["slower_links"]] == [1]
+    assert "9" in damage.sentences()["Does not work"]["routers"]
+    file = tmp_path / "gpus.toml"
+    file.write_text(scenario.to_toml(), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["topology", "draw", str(file), "--out", str(tmp_path / "gpus.png")])
+    assert not ended.value.code
+    assert (tmp_path / "gpus.png").exists()

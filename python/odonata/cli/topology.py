@@ -141,6 +141,8 @@ def describe(
     if ranks_per_node is not None:
         ranks = figures.pop("nodes")
         figures = {"nodes": ranks // ranks_per_node, "ranks": ranks, **figures}
+        if "nodes_out_of_service" in figures:
+            figures["nodes_out_of_service"] //= ranks_per_node
     print_figures(console, described["network"], figures)
     for name, value in described.items():
         if isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,12 +23,16 @@ class Lost:
     Attributes:
         dark: Pairs of routers between which links are out of service, and how many of how many.
         routers: Routers out of service or cut off: they have lost all their links.
-        nodes: Nodes out of service.
+        nodes: Nodes out of service; of those with an inside, their ranks.
+        ranks: How many a node has, each a node of the network; 1 without an inside.
+        within: The first of the routers within nodes, which come last.
     """
 
     dark: Mapping[tuple[int, int], tuple[int, int]]
     routers: tuple[int, ...]
     nodes: tuple[int, ...]
+    ranks: int = 1
+    within: int | None = None
 
     def __bool__(self) -> bool:
         return bool(self.dark or self.routers or self.nodes)
@@ -40,9 +44,18 @@ class Lost:
                 {"routers": list(pair), "count": lost, "of": all_}
                 for pair, (lost, all_) in self.dark.items()
             ],
-            "routers": list(self.routers),
-            "nodes": list(self.nodes),
+            "routers": self._of_network,
+            "nodes": self._whole_nodes,
         }
+
+    @property
+    def _of_network(self) -> list[int]:
+        """The routers that are not within nodes."""
+        return [one for one in self.routers if self.within is None or one < self.within]
+
+    @property
+    def _whole_nodes(self) -> list[int]:
+        return sorted({rank // self.ranks for rank in self.nodes})
 
     def sentences(self) -> dict[str, str]:
         """The same for people; links of routers that have failed left out."""
@@ -55,8 +68,8 @@ class Lost:
                     f"{a} and {b}" + (f" ({lost} of {all_})" if all_ > 1 else "")
                     for (a, b), (lost, all_) in of_others.items()
                 ),
-                "routers": map(str, self.routers),
-                "nodes": map(str, self.nodes),
+                "routers": map(str, self._of_network),
+                "nodes": map(str, self._whole_nodes),
             }
         )
 
@@ -144,10 +157,13 @@ def _lost(whole: Mapping[str, Any], left: Mapping[str, Any]) -> Lost:
     linked = np.unique(np.array([*before, (-1, -1)]))
     still = {end for pair in after for end in pair}
     gone = [int(router) for router in linked if router >= 0 and int(router) not in still]
+    ranks = whole["description"].get("ranks_per_node")
     return Lost(
         {pair: (count, counts[pair]) for pair, count in sorted(lost.items()) if count > 0},
         tuple(gone),
         tuple(np.flatnonzero(left.get("node_out_of_service", [])).tolist()),
+        ranks or 1,
+        None if ranks is None else int(min(whole["node_router"])),
     )
 
 
@@ -157,10 +173,11 @@ def _without(all_: Lost, lost: Lost) -> Lost:
         pair: (count - lost.dark.get(pair, (0, of))[0], of)
         for pair, (count, of) in all_.dark.items()
     }
-    return Lost(
-        {pair: (count, of) for pair, (count, of) in dark.items() if count},
-        tuple(one for one in all_.routers if one not in lost.routers),
-        tuple(one for one in all_.nodes if one not in lost.nodes),
+    return replace(
+        all_,
+        dark={pair: (count, of) for pair, (count, of) in dark.items() if count},
+        routers=tuple(one for one in all_.routers if one not in lost.routers),
+        nodes=tuple(one for one in all_.nodes if one not in lost.nodes),
     )
 
 

@@ -128,7 +128,8 @@ def _left(wiring: Wiring, damage: Damage) -> Wiring:
     """The pairs of routers between which a link is left."""
     gone = {pair for pair, (lost, all_) in damage.lost.dark.items() if lost == all_}
     left = np.array([tuple(pair) not in gone for pair in wiring.ends.tolist()], dtype=bool)
-    return replace(wiring, ends=wiring.ends[left], kind=wiring.kind[left])
+    inside = None if wiring.is_inside is None else wiring.is_inside[left]
+    return replace(wiring, ends=wiring.ends[left], kind=wiring.kind[left], is_inside=inside)
 
 
 def _damage(
