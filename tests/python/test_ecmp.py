@@ -201,3 +201,26 @@ def test_what_is_refused(
         odonata.run(Scenario.from_dict({**data, "simulation": simulation}))
     assert error.value.problems[0].path == path
     assert words in str(error.value)
+
+
+def test_flowlets_leave_the_links_that_are_full() -> None:
+    """Flows that share a link wait for room, and pause: then they go elsewhere (LetFlow).
+
+    Without pauses the time is that of the fullest link, with most of 16 flows thrown onto 16 links;
+    with them it comes near to one flow a link.
+    """
+    motif = {"kind": "shift", "offset": SPINES, "message": "1 MB", "iterations": 4}
+    alone = 4 * 1e6 / 10e9
+
+    def seconds(seed: int, **keys: str) -> float:
+        load = {"nodes": 2 * SPINES, "motif": motif}
+        data = scenario(NETWORKS["fat-tree"], load, hash_seed=seed, **keys)
+        result = odonata.run(Scenario.from_dict(data))
+        return float(result.jobs["end_ps"].to_pylist()[0]) * 1e-12
+
+    for seed in (0, 6, 7):
+        whole, flowlets = seconds(seed), seconds(seed, flowlet_gap="200 ns")
+        flows = whole / alone
+        # Within the latency of a whole number of flows: 3, 5 and 4.
+        assert flows == pytest.approx(round(flows), rel=0.01) and flows > 2.9
+        assert alone < flowlets < 1.5 * alone
