@@ -98,7 +98,8 @@ EXAMPLES = {
     "odonata log generate": "odonata log generate synthetic.swf --nodes 4096 --jobs 20000",
     "odonata cluster watch": 'odonata cluster watch b.sqlite --period "60 s"',
     "odonata cluster history": "odonata cluster history b.sqlite --csv",
-    "odonata cluster machine": "odonata cluster machine --topology topology.conf --nodes nodes.txt",
+    "odonata machine from-slurm": "odonata machine from-slurm --topology topology.conf --nodes nodes.txt",
+    "odonata machine new": "odonata machine new --network machine/machine.toml --measurements nccl/",
     "odonata cluster failures": "odonata cluster failures machine.toml iblinkinfo.txt sinfo-R.txt "
     "--out today.toml",
     "odonata cluster utilisation": "odonata cluster utilisation --squeue queue.json --nodes 980",
@@ -183,6 +184,8 @@ def commands(group: click.Group, path: str) -> list[tuple[str, click.Command]]:
     context = click.Context(group)
     # As they are declared: click would sort them.
     for name in list(group.commands) or group.list_commands(context):
+        if getattr(group.commands.get(name), "hidden", False):
+            continue
         command = group.get_command(context, name)
         assert command is not None
         if isinstance(command, click.Group):

@@ -185,8 +185,8 @@ def test_cables_that_are_crossed(cabling: Callable[..., Broken]) -> None:
     assert found.notices == [
         "now: leaf a port 1 to leaf c port 2: a link that the scenario does not have, left out",
         "now: leaf b port 1 to leaf b port 4: a link that the scenario does not have, left out",
-        "for the network as it is now make a scenario of its own: odonata cluster machine --links "
-        "now",
+        "for the network as it is now make a scenario of its own: odonata machine from-slurm "
+        "--links now",
     ]
 
 

@@ -218,7 +218,7 @@ def test_wrong_toml_names_line_and_column(line: str, where: str, words: list[str
 def test_a_list_of_cables_is_told_from_a_scenario(tmp_path: Path) -> None:
     fabric = tmp_path / "fabric.txt"
     fabric.write_text('vendid=0x2c9\nSwitch\t65 "S-2c5eab0300b87b40"\t# "leaf" base port 0\n')
-    with pytest.raises(ScenarioError, match=f"odonata cluster machine --links {fabric}"):
+    with pytest.raises(ScenarioError, match=f"odonata machine from-slurm --links {fabric}"):
         Scenario.from_file(fabric)
 
 

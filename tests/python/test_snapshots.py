@@ -134,7 +134,7 @@ SESSIONS = {
     "operator": (
         "log describe day.swf",
         "schedule day.swf --no-plots --compare fcfs --out scheduled",
-        "cluster machine --topology topology.conf --out machine",
+        "machine from-slurm --topology topology.conf --out machine",
         "predict-collective machine/machine.toml --hosts n[1-8] --collective allreduce "
         "--bytes 1MiB --out predicted",
         "interference small.toml --jobs 1 --out interference",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from pathlib import Path
 
 import click
@@ -10,7 +11,6 @@ from odonata.cli.shared import debug_option, json_option, new_table, print_csv, 
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_advise import advise
 from odonata_live.cli.cluster_failures import failures
-from odonata_live.cli.cluster_machine import machine
 from odonata_live.cli.cluster_options import (
     read_topology,
     size,
@@ -23,6 +23,7 @@ from odonata_live.cli.cluster_probe import probe, probes
 from odonata_live.cli.cluster_show import show
 from odonata_live.cli.cluster_utilisation import utilisation
 from odonata_live.cli.cluster_what_if import what_if
+from odonata_live.cli.machine import from_slurm
 
 
 @click.group()
@@ -163,7 +164,10 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     out.print(f"latest: b = {now['b']:.3f}; it was so low or lower {100 * below:.0f} % of the time")
 
 
-cluster.add_command(machine)
+# What it was called before.
+_machine = copy(from_slurm)
+_machine.hidden = True
+cluster.add_command(_machine, "machine")
 cluster.add_command(failures)
 cluster.add_command(utilisation)
 cluster.add_command(show)

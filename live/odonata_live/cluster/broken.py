@@ -316,8 +316,8 @@ class _Whole:
             found.notices.append(f"{source}: {_many(more, 'more link')} that it does not have")
         if pairs:
             found.notices.append(
-                "for the network as it is now make a scenario of its own: odonata cluster machine "
-                f"--links {source}"
+                "for the network as it is now make a scenario of its own: odonata machine "
+                f"from-slurm --links {source}"
             )
 
     def _cables(self, seen: Sequence[Seen], found: Broken) -> None:

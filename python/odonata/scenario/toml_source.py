@@ -43,7 +43,7 @@ def parse_toml(text: str, file: str = "") -> dict[str, Any]:
         if _CABLES.search(text):
             sentence = (
                 "found cables, as ibnetdiscover or OpenSM list them; allowed: a scenario in TOML, "
-                f"such as `odonata cluster machine --links {file or 'FILE'}` makes of them"
+                f"such as `odonata machine from-slurm --links {file or 'FILE'}` makes of them"
             )
         raise ScenarioError([Problem("", sentence)], file) from None
     return tables

@@ -1,4 +1,4 @@
-"""``odonata cluster machine``."""
+"""``odonata machine``."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from pathlib import Path
 
 import click
 
+from odonata.cli.machine_new import new
 from odonata.cli.shared import debug_option, notices, out_option, progress_terminal
 from odonata.terminal import say
 from odonata_live.cli.cluster_options import read_topology, topology_option
 
 
-@click.command()
+@click.group()
+@debug_option
+def machine() -> None:
+    """Make the scenario of a machine: its network and hosts, and what its hosts take."""
+
+
+@machine.command()
 @topology_option(default="none, with --links")
 @click.option(
     "--links",
@@ -40,7 +47,7 @@ from odonata_live.cli.cluster_options import read_topology, topology_option
     "Directory for the scenario; must not exist yet, or be empty. Default: results/machine-1 …"
 )
 @debug_option
-def machine(
+def from_slurm(
     topology: Path | None,
     links: Path | None,
     nodes: str | None,
@@ -81,3 +88,6 @@ def machine(
         for file, text in texts.items():
             write_file(partial / file, text)
     say(f"Written: {held.directory / SCENARIO_FILE}; its comments say what is assumed")
+
+
+machine.add_command(new)
