@@ -217,6 +217,7 @@ impl<'a, M: Model> Partition<'a, M> {
             routing: RoutingState {
                 tables: Tables::Given(routing),
                 reads_occupancy: routing.reads_occupancy(),
+                closes_routers: routing.reads_occupancy() || shared.outages.is_some(),
                 keeps_decisions: promises
                     || M::Scheduler::CLASSES
                     || shared.outages.is_some()

@@ -126,6 +126,9 @@ pub(super) struct RoutingState<'a, M: Model> {
     pub tables: Tables<'a, M>,
     /// Whether the occupancy of ports has to be true at any moment.
     pub reads_occupancy: bool,
+    /// Whether anything is left to do for a router after its events of a window: where occupancy is
+    /// read or packets can be lost.
+    pub closes_routers: bool,
     /// Whether more follows from what is decided for a packet than where it waits.
     pub keeps_decisions: bool,
     pub snapshot: &'a Snapshot,

@@ -132,7 +132,11 @@ impl<M: Model> Partition<'_, M> {
         if state.stalled_since != NEVER {
             state.end_stall(now, self.warmup);
         }
-        let end = self.inject(index, lane as u8, size, now);
+        // Runs in which packets are lost are rare: all others pay for one branch.
+        let end = match self.shared.outages.is_some() {
+            false => self.inject::<false>(index, lane as u8, size, now),
+            true => self.inject_with_outages(index, lane as u8, size, now),
+        };
         if M::Protocol::ON {
             let to = self.interfaces.outgoing.contents.destination;
             let packet = Sent {
@@ -235,9 +239,16 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
+    #[cold]
+    #[inline(never)]
+    fn inject_with_outages(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
+        self.inject::<true>(index, lane, size, now)
+    }
+
     /// Sends one packet of the message that is being sent; returns when its tail
-    /// has left the node.
-    fn inject(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
+    /// has left the node. With `OUTAGES`, links to nodes may lose it.
+    #[inline(always)]
+    fn inject<const OUTAGES: bool>(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
         let shared = self.shared;
         let message = &self.interfaces.outgoing;
         let port = self.ports.of_routers + index;
@@ -252,7 +263,7 @@ impl<M: Model> Partition<'_, M> {
             None => end,
         };
         let mut loss = Loss::None;
-        if let Some(outages) = &shared.outages {
+        if OUTAGES && let Some(outages) = &shared.outages {
             loss = outages.on_node(interface.node, now, end + class.latency);
         }
         let measured = match loss {
@@ -288,7 +299,7 @@ impl<M: Model> Partition<'_, M> {
         let (interface, state) = (&self.interfaces.all[index], &self.ports.all[port]);
         self.last_move = now;
         // What is sent again counted when it was sent first.
-        let is_first = message.contents.losses == 0;
+        let is_first = !OUTAGES || message.contents.losses == 0;
         self.accounts.injected_bytes += u64::from(size) * u64::from(is_first);
         if is_first && !message.contents.kind.is_control() {
             self.accounts
@@ -300,7 +311,7 @@ impl<M: Model> Partition<'_, M> {
         let bare = message.local_rank == NIL
             && message.contents.message_bytes == u64::from(size)
             && shared.measurement.messages == MessageRecords::None
-            && shared.outages.is_none();
+            && !OUTAGES;
         let mut route = PacketRoute::injected(RouterId(router), terminal);
         if let Some(flows) = &mut self.interfaces.flows {
             let Contents {

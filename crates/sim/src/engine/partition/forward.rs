@@ -428,6 +428,39 @@ impl<M: Model> Partition<'_, M> {
         slot: u32,
         now: u64,
     ) {
+        // Links that lose packets or send them again are rare: all others pay for one branch.
+        if self.classes[self.ports.all[port].class as usize].impaired {
+            self.transmit_impaired(router, first_port, port, channel, slot, now);
+        } else {
+            self.transmit_over::<false>(router, first_port, port, channel, slot, now);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn transmit_impaired(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        channel: usize,
+        slot: u32,
+        now: u64,
+    ) {
+        self.transmit_over::<true>(router, first_port, port, channel, slot, now);
+    }
+
+    /// The same over a link that is `IMPAIRED` or not.
+    #[inline(always)]
+    fn transmit_over<const IMPAIRED: bool>(
+        &mut self,
+        router: u32,
+        first_port: usize,
+        port: usize,
+        channel: usize,
+        slot: u32,
+        now: u64,
+    ) {
         let state = &mut self.ports.all[port];
         let class = &self.classes[state.class as usize];
         let (way, terminal) = (class.latency, class.terminal);
@@ -443,7 +476,7 @@ impl<M: Model> Partition<'_, M> {
             // A link that is faster than the one before waits for the tail.
             end = end.max(packet.tail + self.delay + flit);
         }
-        if class.impaired {
+        if IMPAIRED {
             let Impaired { busy, resent } = impaired(self.shared, state.class, packet, now);
             let first = head - now;
             (head, end) = (head + busy, end + busy);

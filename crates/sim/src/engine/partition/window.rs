@@ -142,6 +142,9 @@ impl<M: Model> Partition<'_, M> {
             if !(events.is_empty() && self.window.upcoming.is_empty()) {
                 self.simulate_router(routing, group.router, first_port, events, early);
             }
+            if !self.routing.closes_routers {
+                continue;
+            }
             if self.shared.outages.is_some() {
                 let credit = early.iter().map(|credit| credit.offset()).max();
                 let credit = credit.map_or(0, |offset| self.window.start + offset);

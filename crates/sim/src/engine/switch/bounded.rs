@@ -392,6 +392,7 @@ impl<M: Model<Switch = Bounded>> Partition<'_, M> {
     }
 
     /// The link of `output` begins to send `size` bytes from its buffer.
+    #[inline(always)]
     fn occupy_output(&mut self, packet: Started) {
         let Started {
             router,
