@@ -116,6 +116,7 @@ def test_points_of_a_machine_grow():
         # as05r3: the 23rd rack.
         ("mare-nostrum-5", 1120, {"as01r1b01": 0, "as05r3b10": 22 * 32 + 9}),
         ("lumi-c", 2048, {"nid001256": 256}),
+        ("frontier", 9408, {"frontier00129": 128}),
         ("piz-daint", 7680, {"nid00384": 384}),
         ("fugaku", 158_976, {"tofu0012": 12, "tofu158975": 158_975}),
     ],
@@ -139,9 +140,10 @@ def test_machines_have_their_hosts(file, hosts, sample):
     ("file", "total", "allowed"),
     # LUMI's user guide: total of all links between groups, both directions, in TB/s. One global
     # link more or less at each of a group's switches is 7 % of LUMI-G's and 14 % of LUMI-C's.
-    [("lumi-g", 276, 0.03), ("lumi-c", 22.4, 0.001)],
+    # Frontier: 58.4 Tbit/s from each of 74 groups, four links to each of the others.
+    [("lumi-g", 276, 0.03), ("lumi-c", 22.4, 0.001), ("frontier", 74 * 58.4 / 8, 0.02)],
 )
-def test_groups_of_lumi_have_the_bandwidth_of_its_user_guide(file, total, allowed):
+def test_groups_have_the_bandwidth_that_is_published(file, total, allowed):
     network = Scenario.from_file(EXAMPLES / "machines" / f"{file}.toml").network
     links = network.g * network.a * network.h / 2
     bytes_per_s = 2 * links * int(network.links.global_.bandwidth)
@@ -165,11 +167,14 @@ def test_longer_vectors_take_longer(file, per_node):
             assert times == sorted(times), (operation, algorithm, times)
 
 
-def test_hosts_of_lumi_c_are_those_calibrated_on_lumi_g():
-    of_g, of_c = (Scenario.from_file(EXAMPLES / "machines" / f"lumi-{part}.toml") for part in "gc")
-    assert HostModel.of(of_c) == HostModel.of(of_g)
-    assert of_c.machine.spread == of_g.machine.spread
-    assert of_c.machine.errors == of_g.machine.errors
+@pytest.mark.parametrize("file", ["lumi-c", "frontier"])
+def test_hosts_that_nobody_measured_are_those_calibrated_on_lumi_g(file):
+    measured, other = (
+        Scenario.from_file(EXAMPLES / "machines" / f"{name}.toml") for name in ("lumi-g", file)
+    )
+    assert HostModel.of(other) == HostModel.of(measured)
+    assert other.machine.spread == measured.machine.spread
+    assert other.machine.errors == measured.machine.errors
 
 
 # --- Names ----------------------------------------------------------------------------------
