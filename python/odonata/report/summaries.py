@@ -37,11 +37,11 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print()
     if run["title"]:
         console.print(f"[bold]{escape(run['title'])}[/]")
-    machine = f"{run['network']}: {run['nodes']:,} nodes, {run['routers']:,} routers"
+    machine = f"{run['network']}: {size_of(run, result.scenario)}, {run['routers']:,} routers"
     console.print(escape(machine), style="dim")
     console.print(f"{escape(run['routing'])} routing, seed {run['seed']}", style="dim")
     console.print(_cost(run, result.timing), style="dim", soft_wrap=True)
-    console.print(_job_table(summary["jobs"]))
+    console.print(_job_table(summary["jobs"], placed_on(result.scenario)))
     if summary["parallelism"]:
         console.print(_parallelism_table(summary))
     if "collectives" in summary:
@@ -422,16 +422,29 @@ def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _job_table(jobs: Sequence[Mapping[str, Any]]) -> WholeTable:
+def placed_on(scenario: Scenario | None) -> str:
+    """What jobs are placed on: a node, or a rank of a node with an inside."""
+    return "node" if scenario is None or scenario.node is None else "rank"
+
+
+def size_of(run: Mapping[str, Any], scenario: Scenario | None) -> str:
+    """How many nodes a run's machine has, and how many ranks they have if they have an inside."""
+    if scenario is None or scenario.node is None:
+        return f"{run['nodes']:,} nodes"
+    ranks = scenario.node.ranks
+    return f"{run['nodes'] // ranks:,} nodes of {ranks} ranks"
+
+
+def _job_table(jobs: Sequence[Mapping[str, Any]], placed: str) -> WholeTable:
     open_loop = any(job["end_ps"] is None and is_open_loop(job) for job in jobs)
     ends = any(job["end_ps"] is not None for job in jobs)
     table = _figures(
         "Job",
-        "nodes",
+        f"{placed}s",
         *(["run\ntime"] if ends else []),
         *(("latency", which) for which in ("median", "p99", "max")),
-        *(["offered\nper node"] if open_loop else []),
-        "delivered\nper node",
+        *([f"offered\nper {placed}"] if open_loop else []),
+        f"delivered\nper {placed}",
         "routers\nvisited",
     )
     for job in jobs:

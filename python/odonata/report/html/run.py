@@ -29,7 +29,9 @@ from odonata.report.summaries import (
     collective_rows,
     cut_off,
     parallelism_rows,
+    placed_on,
     readable,
+    size_of,
 )
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
@@ -90,10 +92,11 @@ def section(directory: Path, *, brief: bool = False) -> Section:
 def _summary(result: Result) -> Part:
     found = result.summary_dict
     run = found["run"]
+    size, placed = size_of(run, result.scenario), placed_on(result.scenario)
     answer = [
         ("network", f"{run['network']}"),
         ("routing", str(run["routing"])),
-        ("size", f"{run['nodes']:,} nodes, {run['routers']:,} routers, {run['groups']:,} groups"),
+        ("size", f"{size}, {run['routers']:,} routers, {run['groups']:,} groups"),
         ("simulated", display.duration(run["simulated_ps"])),
         ("warm-up", display.duration(run["warmup_ps"]) if run["warmup_ps"] else "none"),
         ("packet-hops", display.count(run["packet_hops"])),
@@ -127,8 +130,8 @@ def _summary(result: Result) -> Part:
         ]
         for job in found["jobs"]
     ]
-    head = ["job", "nodes", "run time", "latency: mean", "median", "p99", "max"]
-    head += ["delivered per node", "routers visited"]
+    head = ["job", f"{placed}s", "run time", "latency: mean", "median", "p99", "max"]
+    head += [f"delivered per {placed}", "routers visited"]
     content.append(table(head, jobs, "Jobs: message latencies from creation to the last byte"))
     if found["parallelism"]:
         content.append(
