@@ -29,10 +29,8 @@ const INSTEAD: [(&str, &[&str], &str); 7] = [
     ),
     (
         "routing",
-        &["ecmp", "flow-hash", "hash"],
-        "for one of the shortest paths, drawn for each message: \
-         { algorithm = \"shortest-path\", per = \"message\" }, in fat trees \
-         { algorithm = \"up-down\", per = \"message\" }",
+        &["flow-hash", "hash"],
+        "\"ecmp\": one of the shortest paths for each flow, by hash",
     ),
     (
         "routing",

@@ -406,7 +406,7 @@ fn words_of_other_programs_and_places_are_answered_with_what_to_write() {
             "write motif = { kind = \"halo3d\", … }",
         ),
         (routing("adaptive"), "network.routing", "\"ugal-l\""),
-        (routing("ecmp"), "network.routing", "per = \"message\""),
+        (routing("flow-hash"), "network.routing", "\"ecmp\""),
         (
             routing("min"),
             "network.routing",
