@@ -182,7 +182,7 @@ pub(super) struct Shared<'a> {
     /// The same of circuits that change during the run; `u64::MAX` without.
     pub circuit_latency: u64,
     /// Links that lose packets.
-    pub outages: Option<Outages>,
+    pub outages: Option<Box<Outages>>,
 }
 
 fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<String>) -> SimError {
@@ -499,7 +499,7 @@ impl<'a> Shared<'a> {
         let stop = measurement.duration.unwrap_or(Picoseconds::LARGEST).0;
         check_measurement(measurement, stop, jobs)?;
         let losses = config.losses.as_ref();
-        let outages = losses.map(|losses| Outages::new(losses, topology));
+        let outages = losses.map(|losses| Outages::new(losses, topology).map(Box::new));
         let (first_rank, first_node) = ranks(topology, jobs, config.packet)?;
         let mut shared = Self {
             topology,

@@ -133,10 +133,23 @@ impl<M: Model> Partition<'_, M> {
             state.end_stall(now, self.warmup);
         }
         // Runs in which packets are lost are rare: all others pay for one branch.
-        let end = match self.shared.outages.is_some() {
-            false => self.inject::<false>(index, lane as u8, size, now),
-            true => self.inject_with_outages(index, lane as u8, size, now),
-        };
+        match self.shared.outages.is_some() {
+            false => self.send::<false>(index, lane as u8, size, now),
+            true => self.send_with_outages(index, lane as u8, size, now),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn send_with_outages(&mut self, index: usize, lane: u8, size: u32, now: u64) {
+        self.send::<true>(index, lane, size, now);
+    }
+
+    /// Sends one packet of the message that is being sent, and sees to what is next. With
+    /// `OUTAGES`, links to nodes may lose it.
+    #[inline(always)]
+    fn send<const OUTAGES: bool>(&mut self, index: usize, lane: u8, size: u32, now: u64) {
+        let end = self.inject::<OUTAGES>(index, lane, size, now);
         if M::Protocol::ON {
             let to = self.interfaces.outgoing.contents.destination;
             let packet = Sent {
@@ -149,7 +162,7 @@ impl<M: Model> Partition<'_, M> {
         }
         let left = self.interfaces.outgoing.bytes_left - u64::from(size);
         let ready_at = if left == 0 {
-            self.end_message(index, end)
+            self.end_message::<OUTAGES>(index, end)
         } else {
             self.put_back(index, left);
             end
@@ -195,14 +208,14 @@ impl<M: Model> Partition<'_, M> {
 
     /// The last packet of a message leaves the interface at `end`; when the next may begin.
     #[inline(always)]
-    fn end_message(&mut self, index: usize, end: u64) -> u64 {
+    fn end_message<const OUTAGES: bool>(&mut self, index: usize, end: u64) -> u64 {
         let OutMessage {
             local_rank,
             request,
             contents,
             ..
         } = self.interfaces.outgoing;
-        if contents.losses > 0 {
+        if OUTAGES && contents.losses > 0 {
             return end;
         }
         let class = self.class_bit(contents.job);
@@ -239,14 +252,8 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
-    #[cold]
-    #[inline(never)]
-    fn inject_with_outages(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
-        self.inject::<true>(index, lane, size, now)
-    }
-
-    /// Sends one packet of the message that is being sent; returns when its tail
-    /// has left the node. With `OUTAGES`, links to nodes may lose it.
+    /// Puts one packet of the message that is being sent on the link; returns when its tail
+    /// has left the node.
     #[inline(always)]
     fn inject<const OUTAGES: bool>(&mut self, index: usize, lane: u8, size: u32, now: u64) -> u64 {
         let shared = self.shared;
@@ -519,6 +526,7 @@ impl<M: Model> Partition<'_, M> {
 
     /// The last router has started to send a packet to its node, where the
     /// tail arrives at `time`.
+    #[inline(never)]
     pub fn deliver(&mut self, router: u32, terminal: u32, slot: u32, time: u64) {
         let shared = self.shared;
         let packet = self.packets.hot[slot as usize];

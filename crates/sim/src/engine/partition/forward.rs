@@ -64,6 +64,7 @@ fn impaired(shared: &Shared<'_>, class: u8, packet: &Packet, now: u64) -> Impair
 
 impl<M: Model> Partition<'_, M> {
     /// Takes a credit at its time.
+    #[inline(always)]
     pub(super) fn credit(&mut self, first_port: usize, event: PackedEvent) {
         let port = self.creditor(first_port, event);
         let payload = event.payload();

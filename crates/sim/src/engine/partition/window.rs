@@ -146,9 +146,7 @@ impl<M: Model> Partition<'_, M> {
                 continue;
             }
             if self.shared.outages.is_some() {
-                let credit = early.iter().map(|credit| credit.offset()).max();
-                let credit = credit.map_or(0, |offset| self.window.start + offset);
-                self.latest_event = self.latest_event.max(self.now).max(credit);
+                self.note_latest_event(early);
             }
             if self.routing.reads_occupancy {
                 for &credit in early {
@@ -158,6 +156,15 @@ impl<M: Model> Partition<'_, M> {
             }
         }
         self.window.end = 0;
+    }
+
+    /// Keeps when the latest event of a router was, by then or among the credits taken early.
+    #[cold]
+    #[inline(never)]
+    fn note_latest_event(&mut self, early: &[PackedEvent]) {
+        let credit = early.iter().map(|credit| credit.offset()).max();
+        let credit = credit.map_or(0, |offset| self.window.start + offset);
+        self.latest_event = self.latest_event.max(self.now).max(credit);
     }
 
     /// First port of a router of this partition, in `ports`.

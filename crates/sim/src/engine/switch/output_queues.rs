@@ -64,6 +64,7 @@ impl Switch for OutputQueues {
         }
     }
 
+    #[inline(always)]
     fn started<M: Model<Switch = Self>>(partition: &mut Partition<'_, M>, packet: Started) {
         if packet.terminal {
             partition.await_node(packet);
@@ -133,6 +134,7 @@ impl<M: Model<Switch = OutputQueues>> Partition<'_, M> {
     }
 
     /// Room has come back on a channel: packets that waited for it join the output queue.
+    #[inline(never)]
     fn hand_over(&mut self, channel: usize, port: usize, now: u64) {
         loop {
             let slot = self.switch.held[channel].0;
@@ -165,6 +167,7 @@ impl<M: Model<Switch = OutputQueues>> Partition<'_, M> {
 
     /// A packet starts to its node, where its tail arrives at a time: the node gives its room
     /// back then.
+    #[inline(always)]
     fn await_node(&mut self, packet: Started) {
         let Started {
             router,
