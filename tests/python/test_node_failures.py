@@ -145,6 +145,11 @@ def test_maintenance_on_the_command_line_counts_or_names_nodes(log: Path, tmp_pa
         assert made[0]["start_s"] == 0
         lists[nodes] = made[0].get("node_list")
     assert lists == {"0-3": "4-9", "4": None}
+    late = ("--maintenance", "2026-12-01T08:00..+4h,2", "--outage", "900d..,1")
+    told = call("schedule", log, *late, "--no-plots", "--out", tmp_path / "late").output
+    told = " ".join(told.split())
+    assert "maintenance from 2026-12-01 08:00 UTC on changes nothing: all jobs had ended" in told
+    assert "outage from 2024-06-19 00:00 UTC on changes nothing" in told
     wrong = said("schedule", log, "--maintenance", "0s..5s,n3", "--out", tmp_path / "none")
     assert "how many, such as 64, or which, such as 0-63" in wrong
 

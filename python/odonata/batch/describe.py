@@ -89,6 +89,13 @@ def _submitted(submit: Any, epoch: int | None, span_s: int) -> str:
     return f"{first} to {last} UTC, {span(span_s)}"
 
 
+def moment_text(second: int, epoch: int | None) -> str:
+    """A second of a log as people read it: a date, or how long after second 0."""
+    if epoch is None or epoch + second > _LAST_DATE:
+        return f"{span(second)} after the log's second 0"
+    return datetime.fromtimestamp(epoch + second, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+
+
 def span(seconds: float | None) -> str:
     """A duration as people read it: ``45 s``, ``12.5 min``, ``3.2 h``, ``333 d``."""
     if seconds is None:

@@ -13,6 +13,7 @@ from odonata.batch.declared import (
     Reservation,
     SpeedUpNetwork,
 )
+from odonata.batch.describe import moment_text
 from odonata.batch.joblog import JobLog, queue_log, read_job_log
 from odonata.batch.network import (
     BY_MODE,
@@ -113,6 +114,24 @@ class ScheduleRun:
             name=name,
             progress=progress,
         )
+
+    def without_effect(self, made: Schedule) -> list[str]:
+        """Sentences on maintenance, reservations and outages that began after all jobs had ended.
+
+        Args:
+            made: One of the schedules.
+        """
+        last = max((end for end in made.jobs["end_s"].to_pylist() if end is not None), default=0)
+        times = [(one.name, one.start) for one in self._windows]
+        times += [("outage", one.at) for one in self._outages.get(made.name, ())]
+        epoch = self.log.meta["epoch"]
+        return [
+            f"{what} from {moment_text(start, epoch)} on changes nothing: all jobs had ended by "
+            f"{moment_text(last, epoch)}. Times are dates of the log, or durations after its first "
+            "submission, such as 12h."
+            for what, start in times
+            if start >= last
+        ]
 
     def _machine_nodes(self) -> int:
         """Nodes of the machine, which no log says."""

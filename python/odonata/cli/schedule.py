@@ -124,6 +124,9 @@ def schedule(
             claim=held,
             notice=notices(console),
         )
+    made = next((each for each in schedules if each.cost), None)
+    for sentence in [] if made is None else run.without_effect(made):
+        notices(console)(sentence)
     if as_json:
         print_json(
             {

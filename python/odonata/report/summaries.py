@@ -262,7 +262,7 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
                 ]
                 price = f"{one.relative_price:.2f}"
                 shown.add_row(escape(one.name), f"{one.nodes:,}", price, *figures)
-            what = "for the same money, full fat tree = 1"
+            what = f"for the same money, {escape(found.reference.name)} = 1"
             what = what if per_money else "share of the nodes' bandwidth"
             console.print(f"[bold]By {engine}s:[/] {what}")
             console.print(shown)
@@ -308,6 +308,8 @@ def print_interference(console: Console, found: Interference, directory: Path) -
             times = [display.duration(job[key]["run_time"]) for key in ("alone_ps", "together_ps")]
             shown.add_row(escape(job["job"]), *times, _times(job["slowdown"]["run_time"]))
         console.print(shown)
+    for sentence in answer["unfinished"]:
+        console.print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=not has_edge(console))
     if answer["matrix"]:
         caused = found.caused()
         shown = _figures("Slowdown of the mean by", *(escape(name) for name in found.names))

@@ -278,7 +278,7 @@ def saturated_jobs(summary: Mapping[str, Any]) -> list[str]:
     """
     return [
         job["name"]
-        for job in summary["jobs"]
+        for job in summary.get("jobs", ())
         # Jobs with a motif have no batches.
         if job["accepted_bytes_per_s_batches"]
         and piles_up(
@@ -296,6 +296,16 @@ def aborted_jobs(summary: Mapping[str, Any]) -> list[str]:
         summary: As ``Result.summary_dict``, or one of a schedule, which has no jobs in it.
     """
     return [job["name"] for job in summary.get("jobs", ()) if job["aborted_ps"] is not None]
+
+
+def cut_off_jobs(summary: Mapping[str, Any]) -> list[str]:
+    """Names of the jobs with a motif that the end of the run cut off.
+
+    Args:
+        summary: As ``Result.summary_dict``, or one of a schedule, which has no jobs in it.
+    """
+    jobs = summary.get("jobs", ())
+    return [job["name"] for job in jobs if not is_open_loop(job) and job["end_ps"] is None]
 
 
 def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

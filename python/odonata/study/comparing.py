@@ -18,7 +18,7 @@ from odonata.output import Claim, picture, warn, write_csv, write_json, write_pa
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.kinds import kind_of
 from odonata.results.stored import Every, Maybe, read_keys, read_table, refusal
-from odonata.results.summary import aborted_jobs
+from odonata.results.summary import aborted_jobs, cut_off_jobs, saturated_jobs
 from odonata.scenario import Scenario
 from odonata.study.cells import Cell, Estimated
 from odonata.study.intervals import interval
@@ -168,10 +168,17 @@ class Comparison:
         differ = display.different_links(
             {label: summary.get("link_classes", ()) for label, summary in first.items()}
         )
+        kinds: dict[str, Callable[[Mapping[str, Any]], Sequence[str]]] = {
+            "was aborted; its figures are of the time before": aborted_jobs,
+            "was not finished when the run ended; its latencies are of what arrived": cut_off_jobs,
+            "piles up, as the network is saturated; its latencies are of what arrived, and grow "
+            "with the run": saturated_jobs,
+        }
         ended = [
-            f"{one.label}: {name} was aborted; its figures are of the time before."
+            f"{one.label}: {name} {what}."
             for one in self.results
-            for name in dict.fromkeys(n for s in one.summaries.values() for n in aborted_jobs(s))
+            for what, jobs_of in kinds.items()
+            for name in dict.fromkeys(n for s in one.summaries.values() for n in jobs_of(s))
         ]
         return [*([] if differ is None else [differ]), *ended]
 

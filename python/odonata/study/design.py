@@ -178,12 +178,18 @@ class Design:
         """The engines that simulated."""
         return self.networks[0].engines
 
+    @property
+    def reference(self) -> Laid:
+        """The network by which others are measured: the full fat tree, else the first that fits."""
+        full = (one for one in self.networks if one.name == REFERENCE)
+        return next(full, self.networks[0])
+
     def per_money(self, laid: Laid, traffic: str, engine: str) -> float:
-        """What a network's nodes get for the money, by what those of the full fat tree get."""
-        reference = next((one for one in self.networks if one.name == REFERENCE), None)
-        if reference is None:
-            return math.nan
-        return laid.share(traffic, engine) / reference.share(traffic, engine) / laid.relative_price
+        """What a network's nodes get for the money, by what those of :attr:`reference` get."""
+        mine, its = (
+            one.share(traffic, engine) / one.relative_price for one in (laid, self.reference)
+        )
+        return mine / its
 
     @property
     def content(self) -> dict[str, Any]:

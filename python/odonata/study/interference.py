@@ -514,10 +514,38 @@ def figures(found: Interference, links: int = 5) -> dict[str, Any]:
         "target": target,
         "jobs": jobs,
         "matrix": matrix,
+        "unfinished": unfinished(found),
         "held": [
             {"name": name, "pairs": len(rows), "longest": rows[0]} for name, rows in held.items()
         ],
     }
+
+
+def unfinished(found: Interference) -> list[str]:
+    """Sentences on jobs of which less arrived with all others than alone, and why that matters.
+
+    Of these the latencies are those of messages that arrived before the end of the run.
+    """
+    rows = {(row["name"], row["beside"]): row for row in found.latencies.to_pylist()}
+    sentences = []
+    for name in dict.fromkeys(row["name"] for row in found.latencies.to_pylist()):
+        alone, together = rows[name, ALONE], rows[name, TOGETHER]
+        arrived, all_ = together["messages"], alone["messages"]
+        ends = alone["run_time_ps"] is None or together["run_time_ps"] is not None
+        if ends and arrived >= 0.98 * all_:
+            continue
+        text = f"{name}: {arrived:,} messages arrived with all others, {all_:,} alone"
+        duration = found.scenario.simulation.duration
+        if not ends and duration is not None:
+            job = found.scenario.job[found.names.index(name)]
+            least = (int(duration) - int(job.start)) / alone["run_time_ps"]
+            text += f"; it was not finished when the run ended, and takes at least {least:.3g} "
+            text += "times as long as alone"
+        sentences.append(
+            f"{text}. Its latencies and slowdowns are of what arrived: a longer "
+            "simulation.duration tells more."
+        )
+    return sentences
 
 
 def write(found: Interference, claim: Claim, notice: Callable[[str], object] = warn) -> None:

@@ -104,7 +104,7 @@ def _summary(found: Design) -> Part:
             table(
                 ["network", *figure_heads(found)],
                 [[one.name, *money(found, one)] for one in found.networks],
-                "For the same money as the full fat tree, which gets 1",
+                f"For the same money as {found.reference.name}, which gets 1",
             ),
         ],
     )
