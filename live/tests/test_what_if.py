@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from command import call
-from odonata._engine import SpecError
 from odonata.batch.network import SharedLinks
 from odonata.errors import ClusterError
 from odonata.scenario import Scenario
@@ -226,7 +225,7 @@ def test_who_shares_groups_now_has_no_circuits_of_its_own() -> None:
     assert under_policy(busy, Rules(), runs, 3600, links)[0].start_s == 50
     valiant = {**RECONFIGURABLE["network"], "routing": {"algorithm": "valiant"}}
     detours = replace(links, machine=Scenario.from_dict({"network": valiant}))
-    with pytest.raises(SpecError, match="tago or minimal"):
+    with pytest.raises(ClusterError, match="tago or minimal"):
         under_policy(busy, Rules(), runs, 3600, detours)
 
 
@@ -240,7 +239,7 @@ def test_networks_that_do_not_fit() -> None:
     )
     with pytest.raises(ClusterError, match="2 groups of up to 4"):
         under_policy(look, Rules(), RUNS, 3600, small)
-    with pytest.raises(SpecError, match="mpi_share"):
+    with pytest.raises(ClusterError, match="mpi_share"):
         log = replace(always_talk("ring"), communication_share="log")
         under_policy(look, Rules(), RUNS, 3600, log)
     # Two jobs on a node at once: plain Slurm may, a network of flows does not say what they do.

@@ -182,7 +182,11 @@ def test_a_fat_tree_and_a_random_graph_have_detours_too() -> None:
 @pytest.mark.parametrize(
     ("routing", "key", "words"),
     [
-        ({"algorithm": "par", "paths": "up-down"}, "paths", "minimal, valiant, ugal-l and ugal-g"),
+        (
+            {"algorithm": "par", "paths": "up-down"},
+            "paths",
+            "minimal, valiant, ugal-l, ugal-g and ecmp",
+        ),
         ({"algorithm": "valiant", "via": "group"}, "via", "only routes over groups"),
         ({"algorithm": "ugal-l", "choice": "by-destination"}, "choice", "drawn per packet"),
         ({"algorithm": "minimal", "paths": "groups"}, "algorithm", 'paths = "shortest-path"'),

@@ -41,7 +41,7 @@ WRONG = ["nan", "inf", "-inf", "1e400", "-1e400", "9" * 400, "-" + "9" * 400, "9
 
 def test_all_commands_were_walked() -> None:
     commands = {path[0] for path, _ in _parameters(Commands())}
-    assert commands == {*COMMANDS, "cluster", "control"}
+    assert commands == {*COMMANDS, "cluster", "control", "machine"}
     assert len(NUMERIC) > 50
 
 

@@ -440,7 +440,7 @@ def test_semantic_errors_name_their_key(
         (
             dragonfly(routing={"algorithm": "shortest-path", "minimal_links": "all"}),
             "network.routing.minimal_links",
-            ["shortest-path routing has no such option", "ugal-g, par and tago", "choice"],
+            ["shortest-path routing has no such option", "ugal-g, par, tago and ecmp", "choice"],
         ),
         (
             dragonfly(routing={"algorithm": "minimal", "exploration": 0.5}),

@@ -46,11 +46,14 @@ class ClusterNetwork:
                 then sets them; otherwise its circuits join all groups alike.
 
         Raises:
-            ClusterError: If the machine has no room for the cluster's groups.
-            SpecError: If the network is none of flows.
+            ClusterError: If the network is none of flows, or the machine has no room for the
+                cluster's groups.
         """
         spec = json.dumps(links.for_engine())
-        self.engine = JobsOnNetwork(spec, list(sizes.values()), owned=owned)
+        try:
+            self.engine = JobsOnNetwork(spec, list(sizes.values()), owned=owned)
+        except SpecError as error:
+            raise ClusterError(f"{error.args[0]}: {error.args[1]}") from None
         self.number = {id_: number for number, id_ in enumerate(sizes)}
         of_machine = self.engine.nodes_of_group()
         of_cluster: list[list[int]] = [[] for _ in wiring.groups]

@@ -289,8 +289,7 @@ def under_policy(
         links: The network that jobs share; by default they do nothing to each other.
 
     Raises:
-        ClusterError: If the network's machine has no room for the cluster.
-        SpecError: If the network is none of flows.
+        ClusterError: If the network is none of flows, or its machine has no room for the cluster.
     """
     return _Twin(snapshot, rules, run_times, links).run(horizon_s)
 
@@ -488,10 +487,9 @@ def under_slurm(
             With a network nothing is drawn.
 
     Raises:
-        ClusterError: If the listing is none, jobs share nodes on a network, or its machine has no
-            room for the cluster.
+        ClusterError: If the listing is none, jobs share nodes on a network, the network is none of
+            flows, or its machine has no room for the cluster.
         JobLogError: If the configuration makes no sense.
-        SpecError: If the network is none of flows.
     """
     wiring = Wiring(snapshot.topology, level)
     if not snapshot.waiting():

@@ -130,6 +130,10 @@ def _with_hosts(network: Path, hosts: str | None, name: str | None) -> Scenario:
         ]
     elif not named:
         raise MachineError(f"--hosts: {network} names no hosts; allowed: a list such as n[001-128]")
+    if "engine" not in data.setdefault("simulation", {}):
+        data["simulation"]["engine"] = "flow"
+        text = 'the scenario says no simulation.engine: "flow", which takes minutes, not hours'
+        notices(progress_terminal())(text)
     if name is not None or "name" not in machine:
         machine["name"] = name or network.stem
     return Scenario.from_dict(data, file=scenario.file, directory=scenario.directory)

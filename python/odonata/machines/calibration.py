@@ -591,12 +591,9 @@ def calibrate(
         form = _with_interfaces(form, scenario, shared)
     free = form.free
     if len(used) < 2 * len(free):
-        ranks = "several ranks" if shared else "one rank"
         raise MachineError(
             f"measurements: found {len(used)} that a calibration can use; allowed: at least "
-            f"{2 * len(free)}, of algorithms that are named and simulated, on known hosts with "
-            f"{ranks} each, of {SHORTEST} B to {_size(LARGE[-1])}"
-            + (f", of {', '.join(SHARED_OPERATIONS)}" if shared else "")
+            f"{2 * len(free)}, {_usable(scenario, rows, shared)}"
         )
     predictor = Predictor(scenario, engine=engine)
     cases = [_case(predictor, row) for row in used]
@@ -660,6 +657,24 @@ def calibrate(
         predicted_ns=tuple(np.exp(found).tolist()),
         left_out_ns=tuple(left_out_ns.tolist()),
         evaluations=model.count,
+    )
+
+
+def _usable(scenario: Scenario, rows: Sequence[Measurement], shared: bool) -> str:
+    """Which measurements a calibration can use."""
+    if of_gpus(scenario):
+        return "of nccl-tests, out of place, on known hosts, of 64 KiB to 1 GiB"
+    ranks = "several ranks" if shared else "one rank"
+    operations = f", of {', '.join(SHARED_OPERATIONS)}" if shared else ""
+    nccl = (
+        '; these are of NCCL: a machine of GPUs has [mpi.collectives] library = "nccl", as '
+        "examples/machines/polaris.toml has"
+        if any(row.library == "nccl" for row in rows)
+        else ""
+    )
+    return (
+        f"of algorithms that are named and simulated, on known hosts with {ranks} each, of "
+        f"{SHORTEST} B to {_size(LARGE[-1])}{operations}{nccl}"
     )
 
 
@@ -876,7 +891,8 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
 def as_points(errors: Iterable[Percentiles]) -> list[dict[str, Any]]:
     """`machine.errors` of a scenario."""
     return [
-        {"size": _size(size), "p10": round(low, 3), "p90": round(high, 3)}
+        # A key's least value: none is 0, however far a prediction is off.
+        {"size": _size(size), "p10": max(round(low, 3), 0.001), "p90": round(high, 3)}
         for size, low, high in errors
     ]
 

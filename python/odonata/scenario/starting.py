@@ -54,7 +54,7 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "fat-tree": Family(
         "levels of switches with full bandwidth upwards (InfiniBand, Ethernet)",
-        ("up-down",),
+        ("up-down", "ecmp"),
         (
             _TERMINAL,
             ("level1", "25 GB/s", "30 ns", "between leaves and the level above"),
@@ -131,6 +131,7 @@ def first_scenario(
     algorithm = routing or chosen.routings[0]
     if algorithm not in chosen.routings:
         _refuse("routing", f'"{algorithm}"', f"of {family}: {', '.join(chosen.routings)}")
+    others = [one for one in chosen.routings if one != algorithm]
     sizes, links = _sizes(family, nodes), list(chosen.links)
     if family == "fat-tree" and sizes["levels"][0] == 3:
         links.append(("level2", "25 GB/s", "100 ns", "between that and the top"))
@@ -145,9 +146,7 @@ def first_scenario(
         f'family = "{family}" # {chosen.about}',
         *_more(family, nodes, sizes),
         *(f"{key} = {value[0]} # {value[1]}" for key, value in sizes.items()),
-        f'routing = "{algorithm}" # or {", ".join(chosen.routings[1:])}'
-        if len(chosen.routings) > 1
-        else f'routing = "{algorithm}"',
+        f'routing = "{algorithm}"' + (f" # or {', '.join(others)}" if others else ""),
         "",
         "[network.links]",
         *(
@@ -202,10 +201,10 @@ def _sizes(family: str, nodes: int) -> dict[str, tuple[Any, str]]:
             radix = 4
         return {
             "radix": (radix, "ports of a switch, half of them down"),
-            "nodes": (nodes, "nodes"),
+            "nodes": (nodes, "of the machine"),
             "levels": (levels, "of switches"),
         }
-    return {"nodes": (nodes, "nodes")}
+    return {"nodes": (nodes, "of the machine")}
 
 
 def _laid(family: str, nodes: int) -> dict[str, Any]:
