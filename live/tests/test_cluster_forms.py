@@ -18,13 +18,9 @@ from odonata.machines.hosts import hosts_of, read_hosts
 from odonata_live.cluster.model import read_node_list
 from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.topologies import read_topology, read_topology_file
+from subnets import DATA, has, subnet
 
-DATA = Path(__file__).parents[3] / "shared" / "data"
 SLURM = DATA / "slurm-outputs"
-
-
-def has(path: Path) -> pytest.MarkDecorator:
-    return pytest.mark.skipif(not path.exists(), reason=f"needs {path}")
 
 
 def run(*arguments: object) -> Result:
@@ -32,24 +28,6 @@ def run(*arguments: object) -> Result:
 
 
 # --- The same cluster in every form: n0 to n3 on s0, n4 to n7 on s1, both below a spine ---
-
-
-def subnet() -> str:
-    """As ibnetdiscover prints it: two adapters in n0, a warning, an aggregation node."""
-    lines = ["ibwarn: [4711] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0,1,7)"]
-    for leaf in (0, 1):
-        lines += [f"switchguid=0x{leaf + 1}", f'Switch 8 "S-{leaf + 1:016x}" # "s{leaf}"']
-        hosts = [f"n{4 * leaf + place} mlx5_0" for place in range(4)]
-        if leaf == 0:
-            hosts += ["n0 mlx5_1", "Mellanox Technologies Aggregation Node"]
-        lines += [
-            f'[{port}] "H-{16 * leaf + port + 256:016x}"[1] # "{host}" lid 1 4xNDR'
-            for port, host in enumerate(hosts, 1)
-        ]
-        lines.append(f'[8] "S-{3:016x}"[{leaf + 1}] # "top" lid 1 4xNDR')
-    lines += ["switchguid=0x3", f'Switch 8 "S-{3:016x}" # "top"']
-    lines += [f'[{leaf + 1}] "S-{leaf + 1:016x}"[8] # "s{leaf}" lid 1 4xNDR' for leaf in (0, 1)]
-    return "\n".join(lines) + "\n"
 
 
 def gml() -> str:

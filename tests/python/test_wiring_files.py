@@ -11,7 +11,7 @@ import pytest
 import odonata
 from command import call
 from odonata import Scenario
-from test_cluster_forms import DATA, has, subnet
+from subnets import DATA, has, subnet
 
 ZOO = """graph [
   label "Three places"
