@@ -270,6 +270,16 @@ def test_a_drawn_class_of_links_has_two_spellings() -> None:
         drawn(**{"class": "global"}, link_class="local")
 
 
+def test_a_share_of_nothing_is_the_base_of_a_sweep() -> None:
+    load = {"kind": "all-to-all", "message": "1 KiB"}
+    none = {"draw": [{"link_class": "global", "share": "0 %"}]}
+    with_none, without = (
+        odonata.run(scenario(DRAGONFLY, failures, nodes=60, motif=load))
+        for failures in (none, None)
+    )
+    assert with_none.jobs == without.jobs and with_none.links == without.links
+
+
 def test_results_are_the_same_on_any_number_of_threads() -> None:
     failures = {
         "draw": [{"link_class": "global", "share": "20 %"}, {"part": "routers", "count": 2}]

@@ -58,6 +58,15 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return jobs, conf
 
 
+def test_priorities_that_no_log_has_are_refused(files: tuple[Path, Path]) -> None:
+    jobs, conf = files
+    log = read_job_log(jobs)
+    assert schedule_as_slurm(log, [conf], recorded_priorities=True).jobs.num_rows == 6
+    jobs.write_text(jobs.read_text().replace("Priority=9 ", ""))
+    with pytest.raises(JobLogError, match="recorded_priorities: found a log without any"):
+        schedule_as_slurm(read_job_log(jobs), [conf], recorded_priorities=True)
+
+
 def test_constraints_decide_where_and_when(files: tuple[Path, Path]) -> None:
     result = schedule_as_slurm(*files)
     rows = {row["id"]: row for row in result.jobs.to_pylist()}

@@ -870,6 +870,9 @@ impl Damage {
                 return Ok(());
             }
         };
+        if count == 0 && drawn.amount == Amount::Share(0.0) {
+            return Ok(());
+        }
         if count == 0 {
             return wrong(
                 entry,

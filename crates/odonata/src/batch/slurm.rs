@@ -8,7 +8,7 @@ use odonata_declare::Listed;
 use odonata_placement::grap::{GrapMode, GrapModeName};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Schedule, SimulationError, occupancy, size_classes, summarise};
-use odonata_scheduler::log::{JobLog, Unit, hostlist};
+use odonata_scheduler::log::{Job, JobLog, Unit, hostlist};
 use odonata_scheduler::outages::{Breakdowns, Outage};
 use odonata_scheduler::slurm::{
     Cluster, Maintenance, Onset, Priority, read_cluster, simulate_from,
@@ -245,6 +245,16 @@ pub fn schedule_as_slurm(
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Scheduled, Error> {
     let (cluster, notes) = spec.cluster()?;
+    let recorded = |job: &Job| job.request.as_ref().and_then(|request| request.priority);
+    if spec.recorded_priorities && log.jobs.iter().all(|job| recorded(job).is_none()) {
+        let allowed =
+            "one that says priorities, as sacct --format=…,Priority prints; else leave it out";
+        return Err(Error::Spec(SpecError::value(
+            "recorded_priorities",
+            "a log without any",
+            allowed,
+        )));
+    }
     let started = cpu_time::ThreadTime::now();
     let onset = spec.onset.as_ref().map(|onset| Onset {
         at: onset.at_ms,

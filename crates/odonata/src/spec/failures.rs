@@ -119,8 +119,8 @@ table! {
         /// With `part = "links"`: only links of this class; `class` in files. Default: all links between
         /// routers.
         link_class: Option<String> = None,
-        /// The share of all that there are.
-        share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1.0), most: Some(1e6), ..Notes::NONE },
+        /// The share of all that there are; 0 % for the base of a sweep.
+        share: Option<f64> = None => Notes { quantity: Some("share"), least: Some(0.0), most: Some(1e6), ..Notes::NONE },
         /// In place of `share`: how many.
         count: Option<u32> = None => Notes::COUNT,
         /// In place of both: every part works for a time of this mean and fails, again and again up to
