@@ -180,6 +180,24 @@ def test_rows_of_gpu_machines_are_named_and_switches_within_nodes_stand_below() 
         assert figure.bbox.x0 <= text.get_window_extent().x0
 
 
+@pytest.mark.parametrize("loads", [False, True])
+def test_a_title_of_two_lines_is_within_the_picture(loads: bool) -> None:
+    what = wiring(45, *fat_tree(6))
+    if loads:
+        nodes, links = len(what.router_of_node), len(what.ends)
+        what = replace(what, load=np.linspace(0, 1, links), job_of_node=np.zeros(nodes, np.int64))
+    with style():
+        figure = new_figure(7.6, 6.8)
+        name = "a network of a name so long that it takes two lines " * 2
+        draw_topology(figure, what, name.strip(), ["halo"] if loads else None)
+        figure.draw_without_rendering()
+    (title,) = figure.texts
+    assert "\n" in title.get_text()
+    assert title.get_window_extent().y1 <= figure.bbox.y1
+    highest = max(text.get_window_extent().y1 for text in figure.axes[0].texts)
+    assert highest < title.get_window_extent().y0
+
+
 def test_a_network_without_known_structure_fills_the_picture() -> None:
     chance = np.random.default_rng(2)
     ends = np.unique(np.sort(chance.integers(0, 80, (240, 2)), axis=1), axis=0)
@@ -255,7 +273,8 @@ def test_pictures_say_what_is_drawn_and_what_is_not(what: Wiring, words: list[st
         assert word in text
     # Title and legend are within the picture.
     whole = figure.bbox
-    for box in (figure.axes[0].title.get_window_extent(), figure.legends[0].get_window_extent()):
+    (title,) = figure.texts
+    for box in (title.get_window_extent(), figure.legends[0].get_window_extent()):
         assert whole.x0 <= box.x0 and box.x1 <= whole.x1
         assert whole.y0 <= box.y0 and box.y1 <= whole.y1
 

@@ -386,3 +386,15 @@ def test_what_has_failed_is_described_and_drawn(tmp_path: Path) -> None:
         main(["topology", "draw", str(file), "--out", str(tmp_path / "gpus.png")])
     assert not ended.value.code
     assert (tmp_path / "gpus.png").exists()
+
+
+def test_a_file_of_the_wiring_says_that_it_has_no_inside_of_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rails.toml"
+    file.write_text(Scenario.from_dict(machine([])).to_toml())
+    with pytest.raises(SystemExit) as ended:
+        main(["topology", "export", str(file), "--out", str(tmp_path / "rails.edges")])
+    assert not ended.value.code
+    said = " ".join(capsys.readouterr().err.split())
+    assert "in the file every rank is a node" in said and "neither [node]" in said

@@ -432,6 +432,12 @@ def export(
     path = check_new_file(out or unused_file(scenario.stem, FORMATS[chosen]))
     with new_file(path) as partial:
         export_network(what, chosen, partial)
+    if what.node is not None:
+        text = (
+            "in the file every rank is a node, and nothing joins the ranks of a node but links: "
+            "read back it has neither [node] nor which interface a message takes"
+        )
+        notices(progress_terminal())(text)
     _print_written(path, as_json)
 
 

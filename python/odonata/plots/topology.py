@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection, PatchCollection
@@ -79,7 +80,14 @@ def draw_topology(
     axes = figure.add_subplot()
     axes.set_aspect("equal")
     axes.set_axis_off()
-    axes.set_title(fill(title, _TITLE_WIDTH))
+    # Of the figure: beside a scale of colours that of axes with an aspect may be cut off.
+    figure.suptitle(
+        fill(title, _TITLE_WIDTH),
+        x=0.02,
+        ha="left",
+        fontsize=rcParams["axes.titlesize"],
+        fontweight=rcParams["axes.titleweight"],
+    )
     shades = None
     if wiring.load is not None:
         shades = ScalarMappable(
@@ -121,7 +129,8 @@ def draw_topology(
         shape = float((high - low)[1] / (high - low)[0])
         width = figure.get_figwidth()
         rows = -(-len(handles) // columns)
-        figure.set_figheight(min(0.86 * width * shape + 0.6 + 0.19 * rows, width + 1))
+        headed = 0.4 + 0.22 * (1 + fill(title, _TITLE_WIDTH).count("\n"))
+        figure.set_figheight(min(0.86 * width * shape + headed + 0.19 * rows, width + 1))
 
 
 def _left(wiring: Wiring, damage: Damage) -> Wiring:
