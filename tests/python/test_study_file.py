@@ -568,8 +568,25 @@ def test_scenarios_of_points_are_files_that_run_as_the_points_do(
     ):
         assert message in call(*options)
     assert not (tmp_path / "new").exists()
-    result = CliRunner().invoke(odonata, ["study", "validation", "--scenarios", str(there)])
-    assert "--scenarios is for study files" in result.output + str(result.exception)
+    result = CliRunner().invoke(odonata, ["study", "validation", "--only", "alpha == 3"])
+    assert "--only is for study files" in result.output + str(result.exception)
+
+
+def test_studies_that_are_programs_are_listed_and_written_as_scenarios(tmp_path: Path) -> None:
+    def call(*options: str) -> str:
+        result = CliRunner().invoke(odonata, ["study", "gpcnet", "--quick", *options])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    listed = call("--dry-run", "--out", str(tmp_path / "none"))
+    assert "16 points, 0 of them done" in listed
+    assert "The work of 16 points is unknown" in listed
+    assert "latency / none / beside GPCNeT 80 % / 1" in listed
+    assert not (tmp_path / "none").exists()
+    there = tmp_path / "points"
+    assert "16 scenarios" in call("--scenarios", str(there))
+    assert {file.name for file in there.iterdir()} == {f"point-{n:02}.toml" for n in range(16)}
+    assert Scenario.from_file(there / "point-00.toml").job[0].name == "victim"
 
 
 def test_interrupted_it_says_how_to_go_on(file: Path, tmp_path: Path) -> None:

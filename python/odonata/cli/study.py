@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
     from rich.console import Console
 
+    from odonata.scenario import Scenario
     from odonata.study.file import StudyFile
     from odonata.study.findings import Verdict
     from odonata.study.run import Estimate
@@ -151,17 +153,27 @@ def study(
     where = _executor(executor, scheduler, slurm, jobs, tls, unencrypted)
     file = Path(study)
     found = None if file.is_file() else installed.find(study)
-    if found is not None and not isinstance(found, Path):
-        given: dict[str, object] = {
-            "--only": only,
+    is_program = found is not None and not isinstance(found, Path)
+    if scenarios is not None:
+        of_runs: dict[str, object] = {
             "--dry-run": dry_run,
-            "--scenarios": scenarios,
+            "--out": out,
+            "--jobs": jobs,
             "--executor dask": executor != "local",
         }
-        for option, value in given.items():
+        allowed = "--scenarios alone, or with --quick" + ("" if is_program else " or --only")
+        for option, value in of_runs.items():
+            if value:
+                allowed += ", as nothing is simulated"
+                raise click.UsageError(f"found {option} with --scenarios; allowed: {allowed}")
+    if found is not None and not isinstance(found, Path):
+        for option, value in (("--only", only), ("--executor dask", executor != "local")):
             if value:
                 raise click.UsageError(f"{option} is for study files; {study} is none")
-        _run_program(study, found, quick, out, jobs)
+        if scenarios is not None or dry_run:
+            _show_program(study, found, quick, out, scenarios)
+        else:
+            _run_program(study, found, quick, out, jobs)
         return
     if found is not None:
         file = found
@@ -170,17 +182,11 @@ def study(
         raise click.UsageError(f"found {study}; allowed: a study file, or one of {known}")
     chosen = StudyFile.from_file(file)
     if scenarios is not None:
-        of_runs: dict[str, object] = {
-            "--dry-run": dry_run,
-            "--out": out,
-            "--jobs": jobs,
-            "--executor dask": executor != "local",
-        }
-        allowed = "--scenarios alone, or with --quick or --only, as nothing is simulated"
-        for option, value in of_runs.items():
-            if value:
-                raise click.UsageError(f"found {option} with --scenarios; allowed: {allowed}")
-        _write_scenarios(chosen, quick, only, scenarios)
+        from odonata.study.sweep import Sweep
+
+        of_file = _selected(Sweep(chosen, quick=quick), only)
+        listed = [(one.number, one.name, one.scenario) for one in of_file]
+        _write_scenarios(chosen.title, listed, scenarios)
         return
     _run_file(chosen, file, quick, only, dry_run, out, where)
 
@@ -336,25 +342,69 @@ def _selected(sweep: Sweep, only: str | None) -> Sequence[SweepPoint]:
     return points
 
 
-def _write_scenarios(chosen: StudyFile, quick: bool, only: str | None, directory: Path) -> None:
+def _write_scenarios(
+    title: str, points: Sequence[tuple[int, str, Scenario]], directory: Path
+) -> None:
     """Writes the scenario of each point, for ``--scenarios``; its comment says which point it is.
+
+    Args:
+        title: Of the study.
+        points: Number, name and scenario of each.
+        directory: Where to.
 
     Raises:
         OutputError: If the directory holds something already or cannot be written.
     """
     from odonata.output import Claim, write_file
-    from odonata.study.sweep import Sweep
 
-    points = _selected(Sweep(chosen, quick=quick), only)
-    digits = len(str(points[-1].number))
+    digits = len(str(points[-1][0]))
     with Claim(directory, option="--scenarios") as claim, claim.adding() as partial:
-        for point in points:
-            text = f"# {chosen.title}\n# Point {point.number}: {point.name}\n\n"
-            text += point.scenario.to_toml(directory=directory)
-            file = partial / f"point-{point.number:0{digits}}.toml"
-            write_file(file, text)
+        for number, name, scenario in points:
+            text = f"# {title}\n# Point {number}: {name}\n\n"
+            text += scenario.to_toml(directory=directory)
+            write_file(partial / f"point-{number:0{digits}}.toml", text)
     console = terminal()
     console.print(f"{len(points)} scenarios: {directory}", markup=False, highlight=False)
+
+
+def _show_program(
+    name: str, make: Callable[[], Study], quick: bool, out: Path | None, scenarios: Path | None
+) -> None:
+    """The points of a study that is no file, for ``--dry-run``; or their scenarios."""
+    from odonata.study.cost import HOPS_PER_S, packet_hops
+    from odonata.study.execution import STORE_FILE, Store
+
+    chosen = make()
+    points = chosen.points(quick)
+    if scenarios is not None:
+        listed = [(number, one.name, one.scenario) for number, one in enumerate(points)]
+        _write_scenarios(chosen.title, listed, scenarios)
+        return
+    directory = out or Path("results") / (f"{name}-quick" if quick else name)
+    done = [False] * len(points)
+    if (directory / STORE_FILE).exists():
+        with contextlib.closing(Store(directory / STORE_FILE)) as store:
+            done = [store.get(one) is not None for one in points]
+    hops = [packet_hops(one.scenario) for one in points]
+    console = terminal()
+    console.print(chosen.title, style="bold", markup=False)
+    table = new_table(keys=2)
+    for column in ("point", "what", "packet-hops"):
+        table.add_column(column, justify="left" if column == "what" else "right")
+    for number, (one, work) in enumerate(zip(points[:_LISTED], hops, strict=False)):
+        table.add_row(str(number), escape(one.name), "?" if work is None else display.count(work))
+    console.print(table)
+    if len(points) > _LISTED:
+        console.print(f"… and {len(points) - _LISTED} more")
+    known = [(work, is_done) for work, is_done in zip(hops, done, strict=True) if work is not None]
+    text = f"{len(points)} points, {sum(done)} of them done in {escape(str(directory))}"
+    if known:
+        missing_s = sum(work for work, is_done in known if not is_done) / HOPS_PER_S
+        took = display.duration(int(missing_s * 1e12))
+        text += f"; the others take about {took} of processor time (a rule of thumb)"
+    console.print(f"{text}.", soft_wrap=True)
+    if None in hops:
+        console.print(f"The work of {hops.count(None)} points is unknown and not counted.")
 
 
 def print_verdicts(console: Console, chosen: StudyFile, verdicts: Sequence[Verdict]) -> None:
