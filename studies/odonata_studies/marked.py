@@ -26,6 +26,11 @@ def with_tables(text: str, tables: Mapping[str, str]) -> str:
     return text
 
 
+def titled(title: str, *, quick: bool) -> str:
+    """The title of a page, which says that a quick version is none to judge by."""
+    return f"{title}: a quick version, of few points" if quick else title
+
+
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]], *, labels: int = 1) -> str:
     """A Markdown table.
 

@@ -183,7 +183,8 @@ class Snapshot:
             shown = ", ".join(switches[:8]) + (", …" if len(switches) > 8 else "")
             raise ClusterError(
                 f"--without: found {strangers[0]!r}; allowed: nodes of the cluster such as n[0-3], "
-                f"or a switch with nodes below it: {shown}"
+                f"or a switch that nodes are attached to, or an island: {shown}; what it costs to "
+                "lose a spine [failures] of the machine's scenario tells"
             )
         return names
 

@@ -18,6 +18,7 @@ from odonata.cli.shared import (
     hosts_option,
     json_option,
     new_table,
+    notices,
     out_option,
     print_json,
     progress_terminal,
@@ -173,6 +174,7 @@ def predict_collective(
     all of them under "predictions", the fastest first.
     """
     from odonata.machines.aggressor import Aggressor
+    from odonata.machines.hostmodel import HostModel
     from odonata.machines.hosts import read_hosts
     from odonata.machines.prediction import predict_collective as predict
     from odonata.progress import PredictionsBar
@@ -186,6 +188,13 @@ def predict_collective(
     elif beside_hosts is not None or burst is not None or pause is not None:
         raise click.UsageError("--beside-hosts, --burst and --pause need --beside")
     scenario = read_scenario(machine, changes)
+    host = HostModel.of(scenario, per_node)
+    if not (host.send_ns or host.receive_ns or host.delay_ns or host.times or host.call_ns):
+        text = (
+            "the hosts of this machine are not calibrated: times are those of the network alone; "
+            "`odonata machine new` makes a machine of measurements"
+        )
+        notices(progress_terminal())(text)
     with PredictionsBar(progress_terminal()) as bar:
         found = predict(
             scenario,

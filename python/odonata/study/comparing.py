@@ -290,8 +290,8 @@ def _read(directory: Path, label: str) -> list[Compared]:
         runs = sorted(one.parent for one in directory.glob(f"seed-*/{RESULT_FILE}"))
     if kind not in ("run", "replications") or not runs:
         raise OutputError(
-            f"{directory}: found a {kind}; allowed: the result of a run, those of replications, or "
-            "schedules of a job log"
+            f"{directory}: found results of {kind}; allowed: the result of a run, those of "
+            "replications, or schedules of a job log"
         )
     summaries = {}
     for run in runs:

@@ -8,6 +8,7 @@ from pathlib import Path
 from odonata.output import picture, warn, write_file
 from odonata.study.execution import Point, Record
 from odonata_studies.gpcnet.plan import Case, cases, few_cases
+from odonata_studies.marked import titled
 
 #: Files of the results.
 PAGE_FILE, SIMULATED_FILE, FIGURE_FILE = "study.md", "simulated.csv", "gpcnet.png"
@@ -20,10 +21,11 @@ class GPCNeT:
 
     def __init__(self) -> None:
         self._cases: list[Case] = []
+        self._quick = False
 
     def points(self, quick: bool) -> Sequence[Point]:
         """What is simulated."""
-        self._cases = list(few_cases() if quick else cases())
+        self._cases, self._quick = list(few_cases() if quick else cases()), quick
         return [case.point() for case in self._cases]
 
     def finish(self, records: Mapping[str, Record], directory: Path) -> Sequence[str]:
@@ -36,5 +38,7 @@ class GPCNeT:
         write_file(directory / SIMULATED_FILE, text)
         with picture(Path(FIGURE_FILE), warn):
             draw(found, directory / FIGURE_FILE)
-        write_file(directory / PAGE_FILE, page(self.title, FIGURE_FILE, found))
+        write_file(
+            directory / PAGE_FILE, page(titled(self.title, quick=self._quick), FIGURE_FILE, found)
+        )
         return conclusion(found)

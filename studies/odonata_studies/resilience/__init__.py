@@ -7,6 +7,7 @@ from pathlib import Path
 
 from odonata.output import picture, warn, write_file
 from odonata.study.execution import Point, Record
+from odonata_studies.marked import titled
 from odonata_studies.resilience.plan import Case, cases, few_cases
 
 #: Files of the results.
@@ -45,5 +46,8 @@ class Resilience:
             write_file(directory / name, text)
         with picture(Path(FIGURE_FILE), warn):
             draw(found, directory / FIGURE_FILE)
-        write_file(directory / PAGE_FILE, page(self.title, FIGURE_FILE, found, held))
+        write_file(
+            directory / PAGE_FILE,
+            page(titled(self.title, quick=self._quick), FIGURE_FILE, found, held),
+        )
         return conclusion(found, held)
