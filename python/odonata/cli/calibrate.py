@@ -95,19 +95,13 @@ def calibrate(
     found = read_measurements(paths)
     if hosts is not None:
         found = with_hosts(found, tuple(read_hosts(hosts)), 1)
-    console = progress_terminal()
-
-    def progress(text: str) -> None:
-        if console.is_terminal:
-            console.print(text, end="\r", markup=False)
-
     calibration = fit(
         scenario,
         found,
         shared=shared,
         engine=engine,
         jobs=jobs or os.cpu_count() or 1,
-        progress=progress,
+        progress=say_progress,
     )
     if out is not None:
         with new_file(out) as partial:
@@ -129,6 +123,13 @@ def calibrate(
         )
         return
     _show(calibration)
+
+
+def say_progress(text: str) -> None:
+    """Says how far a fit is, on one line of a terminal."""
+    console = progress_terminal()
+    if console.is_terminal:
+        console.print(text, end="\r", markup=False)
 
 
 def as_text(calibration: Calibration) -> str:

@@ -74,10 +74,12 @@ def new(
             network = Path(click.prompt("Scenario with the machine's network"))
         if not paths:
             paths = (Path(click.prompt("File or folder with measured collectives")),)
-    for option, given in (("--network", network), ("--measurements", paths)):
-        if not given:
-            raise click.UsageError(f"{option}: found none; allowed: see its line in --help")
-    assert network is not None
+    if network is None:
+        allowed = "the scenario of the machine, as `odonata machine from-slurm` writes it"
+        raise click.UsageError(f"--network: found none; allowed: {allowed}")
+    if not paths:
+        allowed = "a file or folder that `odonata measurements` reads"
+        raise click.UsageError(f"--measurements: found none; allowed: {allowed}")
     from odonata.machines.fit_page import (
         FIGURE_FILE,
         PAGE_FILE,
@@ -125,9 +127,7 @@ def _with_hosts(network: Path, hosts: str | None, name: str | None) -> Scenario:
             raise MachineError(f"--hosts: {network} names its hosts; leave the option out")
         from odonata.machines.hosts import read_hosts
 
-        machine["hosts"] = [
-            {"names": host, "first_node": node} for node, host in enumerate(read_hosts(hosts))
-        ]
+        machine["hosts"] = [{"names": ",".join(read_hosts(hosts)), "first_node": 0}]
     elif not named:
         raise MachineError(f"--hosts: {network} names no hosts; allowed: a list such as n[001-128]")
     if "engine" not in data.setdefault("simulation", {}):
@@ -145,21 +145,20 @@ def _fitted(
     """The calibrated scenario, and the calibrations for one and for several ranks a node."""
     import os
 
+    from odonata.cli.calibrate import say_progress
     from odonata.machines.calibration import calibrate, fragment, shared_part, with_calibration
     from odonata.machines.hostmodel import of_gpus
-
-    console = progress_terminal()
-
-    def progress(text: str) -> None:
-        if console.is_terminal:
-            console.print(text, end="\r", markup=False)
 
     found: list[Calibration] = []
     kinds = (False,) if of_gpus(scenario) or not shared_part(rows) else (False, True)
     for shared in kinds:
         found.append(
             calibrate(
-                scenario, rows, shared=shared, jobs=jobs or os.cpu_count() or 1, progress=progress
+                scenario,
+                rows,
+                shared=shared,
+                jobs=jobs or os.cpu_count() or 1,
+                progress=say_progress,
             )
         )
         scenario = with_calibration(scenario, fragment(found[-1]))
