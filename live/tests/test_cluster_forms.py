@@ -209,6 +209,63 @@ def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: 
     assert odonata.Scenario.from_file(out / "machine.toml").title == name
 
 
+LEAVES = """
+SwitchName=l0 Nodes=n[0-3]
+SwitchName=l1 Nodes=n[4-7]
+SwitchName=l2 Nodes=n[8-11]
+SwitchName=l3 Nodes=n[12-15]
+"""
+#: What stands above the leaves, routers in all, links by kind, and what comments say.
+ABOVE = {
+    "SwitchName=s[0] Switches=l[0-3]": (5, {"global": (4, 40e9)}, "names"),
+    "SwitchName=s0 Switches=l[0-3]\nSwitchName=s1 Switches=l[0-3]": (
+        6,
+        {"global": (8, 20e9)},
+        "names",
+    ),
+    # A tree of three levels: two switches join each pair of leaves, two cores each of these.
+    "SwitchName=a0 Switches=l[0-1]\nSwitchName=a1 Switches=l[0-1]\n"
+    "SwitchName=a2 Switches=l[2-3]\nSwitchName=a3 Switches=l[2-3]\n"
+    "SwitchName=c0 Switches=a[0,2]\nSwitchName=c1 Switches=a[1,3]": (
+        10,
+        {"local": (8, 20e9), "global": (4, 40e9)},
+        "names",
+    ),
+    # No switch joins all: one more is assumed.
+    "SwitchName=a0 Switches=l[0-1]\nSwitchName=a1 Switches=l[2-3]": (
+        7,
+        {"local": (4, 40e9), "global": (2, 80e9)},
+        "one more joins 2 parts",
+    ),
+    "": (5, {"global": (4, 40e9)}, "one switch joins the leaves"),
+}
+
+
+@pytest.mark.parametrize("above", ABOVE)
+def test_switches_side_by_side_are_several(above: str, tmp_path: Path) -> None:
+    (tmp_path / "topology.conf").write_text(LEAVES + above + "\n")
+    out = tmp_path / "machine"
+    options = ("--topology", tmp_path / "topology.conf", "--bandwidth", "10 GB/s", "--out", out)
+    assert run("machine", "from-slurm", *options).exit_code == 0
+    routers, links, said = ABOVE[above]
+    assert said in (out / "machine.toml").read_text()
+    described = odonata.topology(out / "machine.toml").description
+    assert (described["nodes"], described["routers"]) == (16, routers)
+    found = {
+        one["kind"]: (one["links"], one["bandwidth_bytes_per_s"])
+        for one in described["link_classes"]
+        if one["kind"] != "terminal"
+    }
+    assert found == links
+    # No taper: a job on all nodes is not stretched by its network.
+    log = tmp_path / "log.swf"
+    log.write_text("; MaxNodes: 16\n1 0 -1 1000 16 -1 -1 16 -1 -1 1 1 1 1 1 1 -1 -1\n")
+    network = odonata.batch.SharedLinks(
+        mix=["halves"], communication_share=0.5, machine=out / "machine.toml", injection=1.0
+    )
+    assert odonata.schedule(log, network=network).jobs["run_s"].to_pylist() == [1000]
+
+
 def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path) -> None:
     missing = run("cluster", "machine")
     assert (

@@ -29,6 +29,7 @@ from odonata_live.cluster.what_if import (
     unaccounted,
     under_policy,
     under_slurm,
+    why_not,
 )
 
 EMULATED = Path(__file__).parents[2] / "crates" / "scheduler" / "tests" / "emulated_slurm"
@@ -90,6 +91,35 @@ def test_nodes_that_are_down_and_dependencies() -> None:
     look = snapshot(waits(2, 8, 10), waits(3, 4, 2, dependency="afterok:1"), down=("n7",))
     found = starts(under_policy(look, Rules(policy="contiguous"), RUNS, 3600))
     assert found == {"2": None, "3": 100}
+
+
+def test_jobs_that_do_not_start_say_why() -> None:
+    look = snapshot(
+        *(waits(2, 8, 10), waits(3, 4, 2, dependency="afterok:2"), waits(5, 8, 10)),
+        waits(4, 1, 2, partitions=("other",)),
+        waits(6, 1, 2, required=("n7",)),
+        down=("n7",),
+    )
+    never = [replace(one, start_s=None) for one in under_policy(look, Rules(), RUNS, 60)]
+    assert why_not(look, never, 60) == [
+        (2, "2", "asks for 8 nodes; 7 of its partition main work"),
+        (1, "3", "waits for other jobs (afterok:2)"),
+        (1, "4", "its partition other is not among those that are known: main"),
+        (1, "6", "asks for n7, which is not in its partition main or does not work"),
+    ]
+    # Job 1 ends at 200 at the latest; until then five nodes are free.
+    late = under_policy(snapshot(waits(2, 8, 10)), Rules(), RUNS, 60)
+    ((count, first, reason),) = why_not(snapshot(waits(2, 8, 10)), late, 60)
+    assert (count, first) == (1, "2") and reason.startswith("not within 60 s")
+
+
+def test_means_beside_each_other_are_of_the_same_jobs() -> None:
+    found = under_policy(snapshot(waits(2, 4, 2), waits(3, 8, 10)), Rules(), RUNS, 60)
+    assert starts(found) == {"2": 0, "3": None}
+    # Job 2 was submitted 98 s ago.
+    assert (summary(found)["mean_wait_s"], summary(found, {"2"})["mean_wait_s"]) == (98, 98)
+    none = summary(found, set())
+    assert (none["jobs"], none["start"], none["mean_wait_s"]) == (2, 1, None)
 
 
 #: Two groups of four nodes, joined by one link, which carries as much as a node sends.

@@ -55,6 +55,20 @@ def duration(ps: float | None) -> str:
     return _with_unit(ps, _DURATIONS)
 
 
+def span(seconds: float | None) -> str:
+    """A time of a log as people read it: ``45 s``, ``12.5 min``, ``3.2 h``, ``333 d``."""
+    if seconds is None or math.isnan(seconds):
+        return NO_VALUE
+    for length, unit in ((2 * 86400, "d"), (2 * 3600, "h"), (120, "min")):
+        if seconds >= length:
+            divisor = {"d": 86400, "h": 3600, "min": 60}[unit]
+            value = seconds / divisor
+            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
+    if seconds == int(seconds):
+        return f"{seconds:.0f} s"
+    return f"{seconds:.1f} s" if seconds >= 1 else _with_unit(1e12 * seconds, _DURATIONS)
+
+
 def clock(seconds: float) -> str:
     """A wall-clock time of at least a second, e.g. ``1 h 05 min`` or ``42 s``."""
     whole = round(seconds)
@@ -128,6 +142,28 @@ def percent(fraction: float | None) -> str:
         return "< 0.01 %"
     digits = 2 if abs(value) < 1 and value else 1
     return f"{value:.{digits}f} %"
+
+
+#: Names of figures that say little by themselves: those of schedules.
+_SAID = {
+    "backfilled": "overtook others",
+    "killed": "killed at their limit",
+    "requeues": "put back into the queue",
+    "mean_queue": "mean jobs waiting",
+    "max_queue": "max jobs waiting",
+    "fragmentation": "groups over least groups, mean",
+    "node_fails": "lost jobs",
+    **{
+        f"{key}_{unit}_hours": f"{unit}-hours {words}"
+        for key, words in (("lost", "lost"), ("out", "out of service"))
+        for unit in ("node", "processor")
+    },
+}
+
+
+def words(name: str) -> str:
+    """What a figure is called, by its name in results without its unit."""
+    return _SAID.get(name, name.replace("_", " "))
 
 
 def decimal(number: float | None, digits: int = 2) -> str:

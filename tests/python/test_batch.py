@@ -298,13 +298,9 @@ def test_windows_on_the_command_line(log: Path, tmp_path: Path) -> None:
             "--no-plots",
         )
         assert done.exit_code == 0 and done.output == ""
-        assert pq.read_table(out / "jobs.parquet", partitioning=None)["start_s"].to_pylist() == [
-            50,
-            60,
-            70,
-            70,
-            70,
-        ]
+        # As with maintenance, and then without.
+        found = pq.read_table(out / "jobs.parquet", partitioning=None)["start_s"].to_pylist()
+        assert found == [50, 60, 70, 70, 70, 0, 10, 20, 20, 20]
     # User 2 (jobs 1, 3, 5) may use the 10 reserved nodes for as long as it ends in time.
     out = tmp_path / "reserved"
     done = run(

@@ -70,6 +70,11 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
             "with --network flow or packet also contiguous, spread",
         ),
         ("schedule log.swf --compare random-node", "a placement with --network flow or packet"),
+        ("schedule log.swf --network flow --machine t.toml", "--mpi-share: found log; allowed: a"),
+        (
+            "schedule log.swf --network flow --mpi-share 1% --machine steered.toml",
+            "--machine: network.routing.algorithm: found dal; allowed: minimal, tago",
+        ),
         (
             "predict-collective machine.toml --hosts n1,n9 --collective allreduce --bytes 1",
             "host n9: Ours has none of that name; allowed: 6 hosts from n1 to n6",
@@ -85,6 +90,8 @@ def test_commands_say_what_is_wrong(line: str, message: str, tmp_path: Path) -> 
     ugal = NETWORK + 'routing = { algorithm = "ugal-l", threshold = "1 KiB" }\n'
     (tmp_path / "ugal.toml").write_text(ugal + JOB)
     (tmp_path / "machine.toml").write_text(NETWORK + MACHINE)
+    lattice = '[network]\nfamily = "hyperx"\nsize = [5]\np = 4\nrouting = "dal"\n'
+    (tmp_path / "steered.toml").write_text(lattice)
     (tmp_path / "log.swf").write_text(LOG)
     files = sorted(tmp_path.iterdir())
     done = call(*line.split(), directory=tmp_path)

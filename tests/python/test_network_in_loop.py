@@ -128,6 +128,35 @@ def test_a_job_alone_is_slowed_by_its_own_bottleneck(tmp_path: Path) -> None:
     assert detoured("par") == detoured("valiant")
 
 
+#: Two leaf switches of four nodes, with links of half a node's rate to each spine.
+TREE = """
+class edge terminal 10000000000 10000 65536
+class up local 5000000000 10000 65536
+nodes 4 0 edge
+nodes 4 1 edge
+"""
+
+
+@pytest.mark.parametrize("routing", ["up-down", "shortest-path"])
+@pytest.mark.parametrize(("spines", "stretch"), [(1, 8), (2, 4), (8, 1)])
+def test_jobs_on_a_tree_share_its_links_up(
+    tmp_path: Path, routing: str, spines: int, stretch: int
+) -> None:
+    links = [f"link {leaf} {2 + spine} up" for spine in range(spines) for leaf in (0, 1)]
+    (tmp_path / "tree.edges").write_text(TREE + "\n".join(links) + "\n")
+    file = tmp_path / "tree.toml"
+    network = f'family = "edge-list"\nfile = "tree.edges"\nrouting = "{routing}"\n'
+    file.write_text(f"[network]\n{network}")
+    # Four nodes send 10 GB/s each to the other leaf, over 5 GB/s to each spine.
+    log = swf(tmp_path / "log.swf", [(0, 1000, 8)], 8)
+    halves = SharedLinks(mix=["halves"], communication_share=0.5, machine=file, injection=1.0)
+    assert runs(odonata.schedule(log, network=halves)) == [500 + 500 * stretch]
+    # To all others alike: 4/7 of it leaves the leaf.
+    each = SharedLinks(mix=["uniform"], communication_share=0.5, machine=file, injection=1.0)
+    expected = 500 + math.ceil(500 * max(1, stretch * 4 / 7))
+    assert runs(odonata.schedule(log, network=each)) == [expected]
+
+
 def test_jobs_stretch_each_other_while_they_run_together(tmp_path: Path) -> None:
     # Two groups, eight links of 0.5 GB/s between them. Each job has two nodes in either group,
     # which send 20 GB/s to the other one: 2.5 GB/s on each link, so a fifth at most goes through;

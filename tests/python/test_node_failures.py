@@ -10,7 +10,8 @@ from click.testing import CliRunner
 import odonata
 from odonata.batch import Outage, Schedule, Window, read_job_log, run_schedules
 from odonata.batch.schedules import load_schedules
-from odonata.batch.waits import AGAIN
+from odonata.batch.waits import AGAIN, WITHHELD
+from odonata.batch.withheld import Withheld, withheld_seconds
 from odonata.cli.commands import odonata as command
 from odonata.errors import JobLogError
 from odonata.scenario import Scenario
@@ -154,6 +155,42 @@ def test_maintenance_on_the_command_line_counts_or_names_nodes(log: Path, tmp_pa
     assert "how many, such as 64, or which, such as 0-63" in wrong
 
 
+def test_what_a_maintenance_costs(log: Path, tmp_path: Path) -> None:
+    # All five jobs would reach into the time from 5 to 50 s, and start 50 s later: in the order of
+    # the queue at 50, 60, 70, 70, 70 s in the place of 0, 10, 20, 20, 20 s.
+    out = tmp_path / "out"
+    done = call("schedule", log, "--policy", "fcfs", "--maintenance", "5s..50s", "--out", out)
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert "What the maintenance costs, beside fcfs without maintenance:" in told
+    # 10 nodes for 45 s.
+    assert "withheld: 0.1 node-hours" in told
+    assert "start later: 5 jobs, by 50 s on average and 50 s at most" in told
+    assert "mean wait: +50 s; makespan: +50 s" in told
+    assert f"5 jobs: {WITHHELD} (5.2 min in all)" in told
+    both, _ = load_schedules(out)
+    assert [one.name for one in both] == ["fcfs", "fcfs without maintenance"]
+    assert both[0].summary["maintenance"]["withheld_node_hours"] == 450 / 3600
+    drawn = both[0].plot.gantt()
+    assert [text.get_text() for text in drawn.axes[0].texts] == ["maintenance"]
+    assert not both[1].plot.gantt().axes[0].texts
+    page = tmp_path / "page.html"
+    assert call("report", out, "--out", page).exit_code == 0
+    assert "start later: 5 jobs" in page.read_text()
+
+
+def test_windows_that_name_the_same_nodes_withhold_them_once() -> None:
+    windows = [
+        Withheld(0, 10, 4, 4.0, "maintenance", frozenset(range(4))),
+        Withheld(5, 20, 4, 4.0, "maintenance", frozenset(range(2, 6))),
+        Withheld(15, 25, 3, 3.0, "maintenance"),
+    ]
+    # 4 nodes for 5 s, 6 for 5 s, 4 for 5 s, then 3 more for 5 s, and 3 alone for 5 s.
+    assert withheld_seconds(windows, 10) == 20 + 30 + 20 + 35 + 15
+    # No more than there are.
+    assert withheld_seconds(windows, 5) == 20 + 25 + 20 + 25 + 15
+
+
 def test_jobs_on_a_network_avoid_nodes_that_are_out(log: Path) -> None:
     text = f"""
 [schedule]
@@ -292,7 +329,11 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     out = tmp_path / "out"
     answer = call(*common, "--outage", "10s..15s,nid[001-002]", "--out", out)
     assert answer.exit_code == 0, answer.output
-    assert "Requeued as a node failed: 2; ended so: 0 jobs; lost: 0.0 CPU hours" in answer.output
+    told = " ".join(answer.output.split())
+    assert "put back into the queue 2 lost jobs 0 processor-hours lost 0.0" in told
+    drawn = {file.name for file in out.glob("*.png")}
+    assert drawn == {"gantt.png", "utilisation.png", "waits.png"}
+    assert call("report", out, "--out", tmp_path / "report.html").exit_code == 0
     rows = pq.read_table(out / "jobs.parquet", partitioning=None).to_pylist()
     log = read_job_log(jobs)
     first = log.jobs["submit_s"][0].as_py()
@@ -303,7 +344,9 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     kept = call(*common, "--maintenance", "60s..1h,nid[001-002]", "--out", tmp_path / "kept")
     assert kept.exit_code == 0, kept.output
     rows = pq.read_table(tmp_path / "kept" / "jobs.parquet", partitioning=None).to_pylist()
-    assert {row["node_list"] for row in rows} == {"nid003"}
+    assert {row["node_list"] for row in rows if row["schedule"] == "slurm"} == {"nid003"}
+    # Two nodes for 3540 s.
+    assert "withheld: 2.0 node-hours" in kept.output
     none = ("--out", tmp_path / "none")
     assert '"nid009"; allowed: nodes of the configuration' in said(
         *common, "--outage", "1s..,nid009", *none

@@ -200,7 +200,7 @@ def test_a_schedule_is_shown(tmp_path: Path) -> None:
     save_schedules(made, tmp_path / "schedules", source={"file": "synthetic.swf"})
     page = text_of(write_report(tmp_path / "schedules", out=tmp_path / "schedules.html"))
     for one in made:
-        assert f">{display.duration(1e12 * one.summary['wait_s']['mean'])}<" in page
+        assert f">{display.span(one.summary['wait_s']['mean'])}<" in page
         assert f">{display.percent(one.summary['utilisation'])}<" in page
     parts = re.findall(r"<h3[^>]*>(.*?)</h3>", page)
     assert parts[:4] == ["Summary", "Waits", "Timeline", "Gantt chart"]

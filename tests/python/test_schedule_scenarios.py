@@ -95,7 +95,7 @@ def test_options_and_set_go_before_the_file_and_the_result_runs_again(
     options = ["--policy", "easy", "--maintenance", "5s..50s", "--set", "schedule.tau=5 s"]
     done = call("schedule", file, *options, "--out", out, "--no-plots", "--compare", "fcfs")
     assert done.exit_code == 0, done.output
-    assert list(starts(out)) == ["easy", "fcfs"]
+    assert list(starts(out)) == ["easy", "fcfs", "easy without maintenance"]
     # Nothing ends before the window at 5 s.
     assert min(starts(out)["easy"]) == 50
     kept = Scenario.from_file(out / "scenario.toml")

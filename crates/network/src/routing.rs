@@ -81,7 +81,7 @@ pub use tabled::Tabled;
 pub use tago::Tago;
 pub use ugal::Ugal;
 pub use up_down::roots;
-pub use usage::{expected_use, minimal_routing};
+pub use usage::{expected_use, gathered_use, minimal_routing};
 pub use valiant::Valiant;
 
 /// A routing algorithm by name, with the parameters of its own. This is the list of all: what each is

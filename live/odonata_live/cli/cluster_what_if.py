@@ -179,7 +179,7 @@ def what_if(
     Starts from the jobs that run now, on their nodes. Later submissions are unknown, and so are
     run times: by default every job runs up to its time limit, wherever it is placed.
     """
-    from odonata_live.cluster.what_if import RunTimes, read_run_times, summary
+    from odonata_live.cluster.what_if import RunTimes, read_run_times, summary, why_not
 
     if log is not None and without:
         raise click.UsageError(
@@ -265,8 +265,12 @@ def what_if(
     headings = ["", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
     for heading in headings + ["stretch"] * (links is not None):
         table.add_column(heading, justify="right" if heading else "left")
+    # Means say something beside each other if they are of the same jobs.
+    started = [{job.job for job in jobs if job.start_s is not None} for jobs in found.values()]
+    common = set.intersection(*started)
+    are_same = all(one == common for one in started)
     for policy, jobs in found.items():
-        row = summary(jobs)
+        row = summary(jobs, common)
         waits = (_time(row[f"{name}_wait_s"]) for name in ("mean", "median", "p95"))
         table.add_row(
             *(policy, str(row["jobs"]), str(row["start"]), *waits),
@@ -274,6 +278,26 @@ def what_if(
             *([_figure(row["mean_stretch"])] if links is not None else []),
         )
     out.print(table)
+    if not are_same:
+        out.print(
+            f"Waits, slowdown, groups{', stretch' if links is not None else ''}: of the "
+            f"{len(common):,} jobs that start under all of them.",
+            soft_wrap=True,
+        )
+    reasons = {}
+    for policy, jobs in found.items():
+        of = snapshot.without(gone) if policy.endswith(" without") else snapshot
+        reasons[policy] = why_not(of, jobs, horizon)
+    alike = len(found) > 1 and all(one == next(iter(reasons.values())) for one in reasons.values())
+    for policy, why in list(reasons.items())[: 1 if alike else None]:
+        for count, first, reason in why:
+            jobs_ = f"{count:,} jobs do" if count != 1 else "1 job does"
+            such = f", such as {first}" if count > 1 else f" ({first})"
+            out.print(
+                f"{'all' if alike else policy}: {jobs_} not start{such}: {escape(reason)}",
+                soft_wrap=True,
+                highlight=False,
+            )
     if links is not None and links.sets_circuits_for_jobs():
         out.print(
             "Circuits: under grap of each large job, between its groups; otherwise as many between "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +32,10 @@ def machine_files(
 ) -> dict[str, str]:
     """The texts of a scenario, its wiring and its list of hosts, by the names of the files.
 
-    A switch joins the leaf switches of an island, another one the islands. The bandwidth between
-    two switches is that of all nodes below: nothing tells how many cables there are.
+    Where Slurm's files name the switches above the leaves, several of them side by side too, these
+    are taken; else a switch joins the leaf switches of an island, another one the islands. Nothing
+    tells how many cables there are: a switch's links up have together the bandwidth of all nodes
+    that go up by it.
 
     Args:
         topology: Which node is on which switch.
@@ -51,20 +55,25 @@ def machine_files(
     leaves_of: dict[str, list[str]] = defaultdict(list)
     for leaf in on_leaf:
         leaves_of[topology.island_of_leaf[leaf]].append(leaf)
+    below, joined = _switches(topology, leaves_of)
     wiring = _Wiring(int(bandwidth), int(latency))
+    group_of = _groups(below, leaves_of)
+    router_of: dict[str, int] = {}
     listed, first = [], 0
-    tops = []
-    for island in leaves_of.values():
-        group = wiring.new_group()
-        routers = []
-        for leaf in island:
-            router = wiring.router(group)
-            wiring.lines.append(f"nodes {len(on_leaf[leaf])} {router} terminal # {leaf}")
-            listed.append(f"{','.join(on_leaf[leaf])} {first}")
-            first += len(on_leaf[leaf])
-            routers.append((router, len(on_leaf[leaf])))
-        tops.append((wiring.joined(routers, group, "local"), sum(n for _, n in routers)))
-    wiring.joined(tops, None, "global")
+    for leaf in (leaf for island in leaves_of.values() for leaf in island):
+        router_of[leaf] = wiring.router(group_of[leaf])
+        wiring.lines.append(f"nodes {len(on_leaf[leaf])} {router_of[leaf]} terminal # {leaf}")
+        listed.append(f"{','.join(on_leaf[leaf])} {first}")
+        first += len(on_leaf[leaf])
+    parents = Counter(child for children in below.values() for child in children)
+    # What goes up by each switch, in nodes.
+    upward = {leaf: Fraction(len(nodes)) for leaf, nodes in on_leaf.items()}
+    for switch, children in below.items():
+        upward[switch] = sum((upward[child] / parents[child] for child in children), Fraction())
+        router_of[switch] = wiring.router(group_of[switch], switch)
+        for child in children:
+            ends, share = (router_of[child], router_of[switch]), upward[child] / parents[child]
+            wiring.link(ends, share, is_local=group_of[child] == group_of[switch])
     return {
         SCENARIO_FILE: _ASSUMED.format(
             nodes=first,
@@ -72,6 +81,7 @@ def machine_files(
             islands=len(leaves_of),
             bandwidth=bandwidth,
             latency=latency,
+            above=joined,
         )
         + toml_text(
             {
@@ -207,39 +217,105 @@ def _wanted(hosts: Iterable[str], topology: Topology) -> list[str]:
     return wanted
 
 
+def _switches(
+    topology: Topology, leaves_of: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, tuple[str, ...]], str]:
+    """Switches above the leaves with those below each, lower ones first, and what is assumed.
+
+    Args:
+        topology: Which node is on which switch.
+        leaves_of: Leaves with nodes that are wanted, by island.
+    """
+    leaves = [leaf for island in leaves_of.values() for leaf in island]
+    # What leads to no leaf, and a switch above one other alone, joins nothing.
+    below: dict[str, tuple[str, ...]] = {}
+    instead = {leaf: leaf for leaf in leaves}
+    for name in TopologicalSorter(topology.below).static_order():
+        children = tuple(
+            dict.fromkeys(instead[c] for c in topology.below.get(name, ()) if c in instead)
+        )
+        if len(children) > 1:
+            below[name] = children
+            instead[name] = name
+        elif children:
+            instead[name] = children[0]
+    said = "the switches are those that Slurm's topology names, each of them one switch"
+    if not below:
+        said = "one switch joins the leaves of an island, and one the islands"
+        for island, group in leaves_of.items():
+            if len(group) > 1:
+                below[_free(f"{island} (assumed)", below)] = tuple(group)
+    reached = {name: frozenset([name]) for name in leaves}
+    for name, children in below.items():
+        reached[name] = frozenset().union(*(reached[child] for child in children))
+    # Whatever is highest above some leaves, of which a network has to have one part.
+    parts: dict[frozenset[str], list[str]] = {}
+    for name in sorted(reached, key=lambda one: -len(reached[one])):
+        known = next((part for part in parts if reached[name] <= part), None)
+        if known is None:
+            overlapping = [part for part in parts if part & reached[name]]
+            tops = [top for part in overlapping for top in parts.pop(part)]
+            parts[reached[name].union(*overlapping)] = [*tops, name]
+        elif reached[name] == known:
+            parts[known].append(name)
+    if len(parts) > 1:
+        below[_free("top (assumed)", below)] = tuple(
+            top for tops in parts.values() for top in sorted(tops)
+        )
+        if topology.below:
+            said += f";\n#   one more joins {len(parts):,} parts, which none of them joins"
+    return below, said
+
+
+def _free(name: str, taken: Iterable[str]) -> str:
+    """A name that no switch has."""
+    return name if name not in taken else _free(name + "'", taken)
+
+
+def _groups(
+    below: Mapping[str, tuple[str, ...]], leaves_of: Mapping[str, Sequence[str]]
+) -> dict[str, int]:
+    """The group of every switch: its island's, or that of all switches above several islands."""
+    groups = {leaf: number for number, island in enumerate(leaves_of.values()) for leaf in island}
+    for name, children in below.items():
+        found = {groups[child] for child in children}
+        groups[name] = found.pop() if len(found) == 1 else len(leaves_of)
+    return groups
+
+
 class _Wiring:
     """An edge list that grows."""
 
     def __init__(self, bandwidth: int, latency_ps: int) -> None:
         self._bandwidth, self._latency_ps = bandwidth, latency_ps
-        self._classes = {"terminal": ("terminal", 1)}
-        self._groups = self._routers = 0
+        self._classes = {"terminal": ("terminal", Fraction(1))}
+        self._routers = 0
         self.lines: list[str] = []
 
-    def new_group(self) -> int:
-        self._groups += 1
-        return self._groups - 1
-
-    def router(self, group: int) -> int:
-        self.lines.append(f"router {self._routers} group {group}")
+    def router(self, group: int, name: str | None = None) -> int:
+        """A router of a group; the name stands beside it."""
+        self.lines.append(
+            f"router {self._routers} group {group}" + ("" if name is None else f" # {name}")
+        )
         self._routers += 1
         return self._routers - 1
 
-    def joined(self, below: Sequence[tuple[int, int]], group: int | None, kind: str) -> int:
-        """The router above others, each with its number of nodes; of a single one itself."""
-        if len(below) == 1:
-            return below[0][0]
-        top = self.router(self.new_group() if group is None else group)
-        for router, nodes in below:
-            self._classes[f"{kind}-of-{nodes}"] = (kind, nodes)
-            self.lines.append(f"link {router} {top} {kind}-of-{nodes}")
-        return top
+    def link(self, ends: tuple[int, int], share: Fraction, *, is_local: bool) -> None:
+        """A link with the bandwidth of so many nodes."""
+        kind = "local" if is_local else "global"
+        name = f"{kind}-of-{share}".replace("/", "-by-")
+        self._classes[name] = (kind, share)
+        self.lines.append(f"link {ends[0]} {ends[1]} {name}")
 
     def text(self) -> str:
+        rates = [
+            (name, kind, int(self._bandwidth * share))
+            for name, (kind, share) in self._classes.items()
+        ]
         classes = [
-            f"class {name} {kind} {self._bandwidth * nodes} {self._latency_ps} "
-            f"{2 * self._bandwidth * nodes * self._latency_ps // 10**12 + _BUFFER_BYTES}"
-            for name, (kind, nodes) in self._classes.items()
+            f"class {name} {kind} {rate} {self._latency_ps} "
+            f"{2 * rate * self._latency_ps // 10**12 + _BUFFER_BYTES}"
+            for name, kind, rate in rates
         ]
         return "\n".join([*classes, *self.lines]) + "\n"
 
@@ -249,8 +325,9 @@ _ASSUMED = """\
 #
 # Assumed, as nothing tells it; correct it in wiring.edges:
 # - every node has one link of {bandwidth}, and every link a latency of {latency};
-# - one switch joins the leaves of an island and one the islands, each with the bandwidth of all
-#   nodes below (no taper).
+# - {above};
+# - links up from a switch have together the bandwidth of all nodes that go up by it (no taper),
+#   shared equally by the switches above it.
 
 """
 

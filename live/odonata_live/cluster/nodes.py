@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from odonata.errors import ClusterError
@@ -21,10 +21,12 @@ class Topology:
         leaf_of_node: Name of the switch, or block, that each node is attached to.
         island_of_leaf: Of each of them, the name of what switches join that are not above all
             leaves: of the highest such switch, of a leaf without one its own.
+        below: Switches above the leaves with those below each, where Slurm's files tell them.
     """
 
     leaf_of_node: Mapping[str, str]
     island_of_leaf: Mapping[str, str]
+    below: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def island_of_node(self) -> dict[str, str]:
         """The island of each node."""
@@ -87,7 +89,9 @@ def tree(switches: Iterable[Switch], source: str) -> Topology:
                 f"{source}: line {line_of[name]}: switch {unknown[0]}, below {name}, is not "
                 "described"
             )
-    return Topology(leaf_of_node, _islands(dict.fromkeys(leaf_of_node.values()), children, source))
+    leaves = dict.fromkeys(leaf_of_node.values())
+    above = {name: below for name, below in children.items() if below}
+    return Topology(leaf_of_node, _islands(leaves, children, source), above)
 
 
 def _islands(

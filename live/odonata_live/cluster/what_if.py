@@ -13,13 +13,14 @@ import json
 import math
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from statistics import fmean, median
 from typing import Any
 
+from odonata import display
 from odonata._engine import ClusterPlacement
 from odonata.batch.network import SharedLinks
 from odonata.bounded import csv_rows
@@ -679,14 +680,62 @@ def read_last_backfill(text: str) -> int | None:
     return int(found[1]) if found and int(found[1]) else None
 
 
-def summary(predicted: Sequence[Predicted]) -> dict[str, Any]:
-    """Figures of one schedule: jobs, how many start, waits (s), bounded slowdowns, groups."""
+def why_not(
+    snapshot: Snapshot, predicted: Sequence[Predicted], horizon_s: float
+) -> list[tuple[int, str, str]]:
+    """Why jobs do not start, as far as the cluster tells: how many, one of them, and the reason.
+
+    Args:
+        snapshot: The cluster.
+        predicted: Its jobs under a policy.
+        horizon_s: How far was looked.
+    """
+    jobs = dict(snapshot.waiting())
+    out = snapshot.out()
+    found: dict[str, list[str]] = {}
+    for one in predicted:
+        if one.start_s is None:
+            job = jobs[one.job]
+            found.setdefault(_why_not(snapshot, job, out, horizon_s), []).append(one.job)
+    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+    return [(len(ids), ids[0], reason) for reason, ids in ordered]
+
+
+def _why_not(snapshot: Snapshot, job: Job, out: frozenset[str], horizon_s: float) -> str:
+    name = job.partitions[0] if job.partitions else ""
+    partition = snapshot.machine.partitions.get(name)
+    if partition is None:
+        known = ", ".join(sorted(snapshot.machine.partitions)) or "none"
+        return f"its partition {name or '(none)'} is not among those that are known: {known}"
+    if not partition.is_up:
+        return f"its partition {name} is down"
+    work = [one for one in partition.nodes if one in snapshot.machine.nodes and one not in out]
+    if job.count > len(work):
+        return f"asks for {job.count:,} nodes; {len(work):,} of its partition {name} work"
+    if strangers := sorted(set(job.required) - set(work)):
+        return f"asks for {strangers[0]}, which is not in its partition {name} or does not work"
+    if job.dependency:
+        return f"waits for other jobs ({job.dependency})"
+    return f"not within {display.span(horizon_s)}, as far as was looked: a longer --for tells when"
+
+
+def summary(predicted: Sequence[Predicted], of: Container[str] | None = None) -> dict[str, Any]:
+    """Figures of one schedule: jobs, how many start, waits (s), bounded slowdowns, groups.
+
+    Args:
+        predicted: Its jobs.
+        of: Those that all figures but the counts are of, by id. Default: all that start.
+    """
+    start = sum(one.start_s is not None for one in predicted)
+    count = len(predicted)
+    if of is not None:
+        predicted = [one for one in predicted if one.job in of]
     waits = sorted(one.wait_s for one in predicted if one.wait_s is not None)
     slowdowns = [one.slowdown for one in predicted if one.slowdown is not None]
     groups = [one.groups for one in predicted if one.groups and one.nodes > 1]
     return {
-        "jobs": len(predicted),
-        "start": len(waits),
+        "jobs": count,
+        "start": start,
         "mean_wait_s": fmean(waits) if waits else None,
         "median_wait_s": median(waits) if waits else None,
         "p95_wait_s": waits[min(len(waits) - 1, int(0.95 * len(waits)))] if waits else None,

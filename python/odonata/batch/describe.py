@@ -9,7 +9,7 @@ import numpy as np
 
 from odonata.batch.joblog import STATUSES, JobLog
 from odonata.columns import codes, numbers
-from odonata.display import NO_VALUE
+from odonata.display import NO_VALUE, span
 
 
 def describe_log(log: JobLog) -> dict[str, Any]:
@@ -94,15 +94,3 @@ def moment_text(second: int, epoch: int | None) -> str:
     if epoch is None or epoch + second > _LAST_DATE:
         return f"{span(second)} after the log's second 0"
     return datetime.fromtimestamp(epoch + second, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def span(seconds: float | None) -> str:
-    """A duration as people read it: ``45 s``, ``12.5 min``, ``3.2 h``, ``333 d``."""
-    if seconds is None:
-        return NO_VALUE
-    for length, unit in ((2 * 86400, "d"), (2 * 3600, "h"), (120, "min")):
-        if seconds >= length:
-            divisor = {"d": 86400, "h": 3600, "min": 60}[unit]
-            value = seconds / divisor
-            return f"{value:.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
-    return f"{seconds:.0f} s" if seconds == int(seconds) else f"{seconds:.1f} s"

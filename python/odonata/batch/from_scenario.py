@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from odonata.batch.network import (
 from odonata.batch.options import Outage, Window, numbers, times
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
+from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance
 from odonata.errors import Problem
 from odonata.scenario import Scenario
 
@@ -88,7 +89,36 @@ class ScheduleRun:
             JobLogError: If it cannot be made.
             KeyboardInterrupt: If it was interrupted.
         """
-        table = self._tables[name]
+        return self._made(name, name, self._windows, progress)
+
+    @property
+    def has_maintenance(self) -> bool:
+        """Whether nodes are withheld from all jobs, in schedules that are made."""
+        return any(one.name == MAINTENANCE for one in self._windows)
+
+    def without_maintenance(
+        self, beside: Schedule, progress: Callable[[int, int], object] | None = None
+    ) -> Schedule:
+        """Makes the first schedule again as it were without maintenance, and says what that costs.
+
+        Args:
+            beside: The first schedule; its summary gets the key ``maintenance``.
+            progress: As of :meth:`run`.
+        """
+        kept = [one for one in self._windows if one.name != MAINTENANCE]
+        name = f"{beside.name} without maintenance"
+        without = self._made(beside.name, name, kept, progress)
+        beside.summary[MAINTENANCE] = cost_of_maintenance(beside, without)
+        return without
+
+    def _made(
+        self,
+        which: str,
+        name: str,
+        windows: Sequence[Window],
+        progress: Callable[[int, int], object] | None,
+    ) -> Schedule:
+        table = self._tables[which]
         counted: dict[str, Any] = {
             "nodes": self._table.nodes,
             "share_processors": self._table.share,
@@ -108,9 +138,9 @@ class ScheduleRun:
             capacity_of(self.log, *counts),
             grap_modes=None if table.grap is None else table.grap.modes,
             seed=self._scenario.seed,
-            network=self._networks[name],
-            windows=self._windows,
-            outages=self._outages[name],
+            network=self._networks[which],
+            windows=windows,
+            outages=self._outages[which],
             name=name,
             progress=progress,
         )
@@ -215,7 +245,8 @@ def run_schedules(scenario: Scenario) -> list[Schedule]:
         scenario: With a `[schedule]`.
 
     Returns:
-        The schedule of its policy and order, and those that it is compared with.
+        The schedule of its policy and order, and those that it is compared with; with maintenance
+        also the first without it, and what it costs in the first one's summary.
 
     Raises:
         ScenarioError: If it has none.
@@ -223,4 +254,5 @@ def run_schedules(scenario: Scenario) -> list[Schedule]:
         KeyboardInterrupt: If it was interrupted.
     """
     run = ScheduleRun(scenario)
-    return [run.run(name) for name in run.names]
+    made = [run.run(name) for name in run.names]
+    return [*made, run.without_maintenance(made[0])] if run.has_maintenance else made

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from odonata.batch.withheld import withheld
 from odonata.columns import numbers
 from odonata.output import picture, warn
 from odonata.plots.style import (
@@ -131,6 +132,7 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
                 corners, facecolors=JOB_COLOURS[colour], edgecolors="white", linewidths=width
             )
         )
+    draw_withheld(axes, schedule, first, length)
     axes.set_xlim((low - first) / length, (high - first) / length)
     axes.set_ylim(0, machine)
     axes.grid(False)
@@ -139,15 +141,49 @@ def draw_gantt(figure: Figure, schedule: Schedule, from_s: int | None, until_s: 
     axes.set_ylabel(schedule.unit)
 
 
+def draw_withheld(axes: Axes, schedule: Schedule, first: int, length: float) -> None:
+    """Marks what maintenance and reservations withhold, above the jobs, which begin at the bottom.
+
+    Args:
+        axes: With time since `first` in units of `length` seconds to the right.
+        schedule: Whose windows.
+        first: Second of the log.
+        length: Seconds of the axis' unit.
+    """
+    machine = schedule.summary["machine"]
+    for one in withheld(schedule):
+        left, right = ((at - first) / length for at in (one.start, one.end))
+        corners = [(left, machine - one.amount), (right, machine - one.amount)]
+        corners += [(right, machine), (left, machine)]
+        mark = PolyCollection(
+            [corners], facecolors="#00000014", edgecolors=MUTED, hatch="///", linewidths=0.8
+        )
+        axes.add_collection(mark)
+        axes.text(
+            (left + right) / 2,
+            machine - one.amount / 2,
+            one.name,
+            ha="center",
+            va="center",
+            rotation=90,
+            fontsize=8,
+            clip_on=True,
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+        )
+
+
 def gantt_window(
     start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], schedule: Schedule
 ) -> tuple[int, int]:
-    """The time to show: everything, or about this many jobs around the longest queue."""
+    """The time to show: everything, or about this many jobs around maintenance or longest queue."""
     low, high = int(start.min()), int(end.max())
     if len(start) <= GANTT_JOBS:
         return low, high
     waiting = numbers(schedule.occupancy, f"waiting_{schedule.unit}")
     peak = int(numbers(schedule.occupancy, "time_s")[int(np.argmax(waiting))])
+    windows = [one for one in withheld(schedule) if one.start < high]
+    if windows:
+        peak = windows[0].start
     ordered = np.sort(start)
     middle = int(np.searchsorted(ordered, peak))
     begin = max(0, min(middle - GANTT_JOBS // 2, len(ordered) - GANTT_JOBS))

@@ -100,6 +100,20 @@ def _schemas(unit: str) -> dict[str, pa.Schema]:
     }
 
 
+#: What a maintenance costs.
+_COSTS = (
+    *(
+        "withheld_node_hours",
+        "delayed_jobs",
+        "mean_delay_s",
+        "max_delay_s",
+        "advanced_jobs",
+        "mean_advance_s",
+    ),
+    *("prevented_jobs", "mean_wait_change_s", "makespan_change_s"),
+)
+
+
 _QUANTILES = dict.fromkeys(("mean", "median", "p90", "p99", "max"), OrNull(float))
 _SUMMARY = {
     **dict.fromkeys(
@@ -123,7 +137,13 @@ def _summary(unit: str) -> dict[str, Any]:
     waits = dict.fromkeys(("wait_s", "bounded_slowdown"), _QUANTILES)
     lost = (*_FAILURES, f"lost_{one}_seconds", f"out_{one}_seconds")
     failures = Maybe(dict.fromkeys(lost, float))
-    return {**_SUMMARY, "unit": str, "classes": [{**sizes, **waits}], "failures": failures}
+    return {
+        **_SUMMARY,
+        "unit": str,
+        "classes": [{**sizes, **waits}],
+        "failures": failures,
+        "maintenance": Maybe({"without": str, **dict.fromkeys(_COSTS, float)}),
+    }
 
 
 #: What ``result.json`` says of schedules; `unit` is missing in those of before it was said.

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from odonata.batch.withheld import most_withheld, withheld
 from odonata.columns import absent, numbers
 
 if TYPE_CHECKING:
     from odonata.batch.schedules import Schedule
 
-#: Waited although enough nodes were free; none of which says that they were in one place.
-BEHIND_OTHERS = (
-    "when submitted, enough were free, but kept for jobs ahead, or not where the job may run"
+TOO_FEW = "too few were free"
+WITHHELD = "enough were free, but a maintenance or reservation came before the job's time was over"
+BEHIND_OTHERS = "enough were free, but other jobs waited already"
+ELSEWHERE = (
+    "enough were free and nobody else waited: not where the job may run, or the scheduler's next "
+    "pass was still to come"
 )
-TOO_FEW = "when submitted, too few were free"
 AGAIN = "back in the queue as a node failed: waits before and after that"
 
 
@@ -41,8 +44,8 @@ class Reason:
 def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
     """Why jobs waited, as seen when each was submitted, the longest waits first.
 
-    Free is what jobs that run at that moment leave of the machine. Then come the commonest reasons
-    for which jobs were refused, which the scheduler gives.
+    Free is what jobs that run at that moment leave of the machine, wherever it is. Then come the
+    commonest reasons for which jobs were refused, which the scheduler gives.
 
     Args:
         schedule: With its table of jobs.
@@ -58,17 +61,27 @@ def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
     again = np.zeros(len(jobs), bool)
     if "requeues" in jobs.column_names:
         again = numbers(jobs, "requeues") > 0
+    asked = numbers(jobs, "requested_s")
+    asked = np.where(asked >= 0, asked, end - start)[ran]
     size, submit, start, end, wait = size[ran], submit[ran], start[ran], end[ran], wait[ran]
     again = again[ran]
     waited = wait > 0
-    used = _until(start, size, submit[waited]) - _until(end, size, submit[waited])
-    too_few = schedule.summary["machine"] - used < size[waited]
+    when, one = submit[waited], np.ones(len(size))
+    free = schedule.summary["machine"] - _until(start, size, when) + _until(end, size, when)
+    # Jobs of the same second may come in any order: only earlier ones were there already.
+    queue = _until(submit, one, when - 1) - _until(start, one, when)
+    kept = most_withheld(withheld(schedule), when, when + asked[waited])
+    too_few = free < size[waited]
+    withheld_ = ~too_few & (free - kept < size[waited])
+    behind = ~too_few & ~withheld_ & (queue > 0)
     wait, again = wait[waited], again[waited]
     found = [
         Reason(text, int(which.sum()), float(wait[which].sum()))
         for text, which in (
             (TOO_FEW, too_few & ~again),
-            (BEHIND_OTHERS, ~too_few & ~again),
+            (WITHHELD, withheld_ & ~again),
+            (BEHIND_OTHERS, behind & ~again),
+            (ELSEWHERE, ~(too_few | withheld_ | behind | again)),
             (AGAIN, again),
         )
         if which.any()

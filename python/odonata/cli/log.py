@@ -270,7 +270,7 @@ def print_report(console: Console, report: dict[str, Any], *, examples: bool = F
 
 
 def _print_described(console: Console, described: dict[str, Any]) -> None:
-    from odonata.batch.describe import span
+    from odonata.display import span
 
     unit = described["unit"]
     rows = [

@@ -26,7 +26,7 @@ from odonata.cli.shared import (
     quiet_options,
     scenario_argument,
 )
-from odonata.errors import Problem, ScenarioError
+from odonata.errors import JobLogError, Problem, ScenarioError
 from odonata.terminal import has_edge, terminal
 
 if TYPE_CHECKING:
@@ -112,9 +112,15 @@ def schedule(
     with claim(out, scenario.stem) as held:
         directory = held.directory
         schedules = []
-        for name in run.names:
-            with JobsBar(console, f"Scheduling {name}") as bar:
-                schedules.append(run.run(name, bar))
+        try:
+            for name in run.names:
+                with JobsBar(console, f"Scheduling {name}") as bar:
+                    schedules.append(run.run(name, bar))
+            if run.has_maintenance:
+                with JobsBar(console, f"Scheduling {run.names[0]} without maintenance") as bar:
+                    schedules.append(run.without_maintenance(schedules[0], bar))
+        except JobLogError as error:
+            raise _of_engine(error, is_log=scenario.suffix != ".toml") from None
         save_schedules(
             schedules,
             directory,
@@ -124,7 +130,7 @@ def schedule(
             claim=held,
             notice=notices(console),
         )
-    made = next((each for each in schedules if each.cost), None)
+    made = next((each for each in schedules[: len(run.names)] if each.cost), None)
     for sentence in [] if made is None else run.without_effect(made):
         notices(console)(sentence)
     if as_json:
@@ -248,6 +254,18 @@ def _of_option(
     return problem
 
 
+def _of_engine(error: JobLogError, *, is_log: bool) -> JobLogError:
+    """What the engine refuses, said of an option where there is no file with its key."""
+    key, _, said = str(error).partition(": ")
+    for option in SCHEDULE if is_log and said else ():
+        if option.key == f"schedule.{key}":
+            return JobLogError(f"{option.option}: {said}")
+        inside = f"schedule.{key}".removeprefix(f"{option.key}.")
+        if option.key == f"{_NETWORK}machine" and inside != f"schedule.{key}":
+            return JobLogError(f"{option.option}: network.{inside}: {said}")
+    return error
+
+
 def _counted(log: JobLog, schedule: Schedule) -> str:
     """What the log counts, what the schedule does, and what rounding that took."""
     said = f"The log counts {log.unit} ({log.meta['unit_because']})"
@@ -266,7 +284,6 @@ def print_outcomes(
     counted: str = "",
 ) -> None:
     """Prints what schedules came to, side by side, below what their log counts."""
-    from odonata.batch.describe import span
     from odonata.batch.schedules import Outcome
 
     if counted:
@@ -275,61 +292,92 @@ def print_outcomes(
     table.add_column("")
     for each in schedules:
         table.add_column(escape(each.name), justify="right")
-
-    one = schedules[0].unit.removesuffix("s")
-
-    def row(name: str, show: Any) -> None:
-        table.add_row(name, *(show(each.summary) for each in schedules))
-
-    row("jobs that ran", lambda s: f"{s['jobs'] - s['refused']:,}")
-    if any(each.summary["refused"] for each in schedules):
-        row("refused", lambda s: f"{s['refused']:,}")
-    row("killed at their limit", lambda s: f"{s['killed']:,}")
-    if any("failures" in each.summary for each in schedules):
-        for name, key in (("put back into the queue", "requeues"), ("lost", "node_fails")):
-            row(name, lambda s, key=key: _failures(s, key))
-        for name, key in (("lost", "lost"), ("out of service", "out")):
-            row(
-                f"{one}-hours {name}", lambda s, key=key: _failures(s, f"{key}_{one}_seconds", 3600)
-            )
-    row("overtook others", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
-    row(f"utilisation, {schedules[0].unit}", lambda s: f"{s['utilisation']:.1%}")
-    row("  until the last submission", lambda s: f"{s['utilisation_until_last_submit']:.1%}")
-    row("makespan", lambda s: span(s["makespan_s"]))
-    for which in ("mean", "median", "p90", "max"):
-        row(f"wait, {which}", lambda s, which=which: span(s["wait_s"][which]))
-    row("bounded slowdown, mean", lambda s: _number(s["bounded_slowdown"]["mean"]))
-    row("bounded slowdown, median", lambda s: _number(s["bounded_slowdown"]["median"]))
-    row("jobs waiting, mean", lambda s: f"{s['mean_queue']:,.1f}")
-    row("jobs waiting, most", lambda s: f"{s['max_queue']:,}")
-    if any(each.summary["fragmentation"] is not None for each in schedules):
-        row("groups over least groups, mean", lambda s: _number(s["fragmentation"]))
-    if any("network" in each.summary for each in schedules):
-        row("circuits set", _circuits)
-    stretches = [_stretch(each) for each in schedules]
-    if any(stretch is not None for stretch in stretches):
-        table.add_row("run time over the log's, mean", *map(_number, stretches))
-    table.add_row(
-        "CPU time",
-        *(f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules),
-    )
+    for name, cells in outcome_rows(schedules).items():
+        table.add_row(name, *cells)
     console.print(table)
     for each in schedules:
         if not isinstance(each, Outcome):
             print_reasons(console, each)
+    for each in schedules:
+        print_cost_of_maintenance(console, each)
     console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
+
+
+def outcome_rows(schedules: Sequence[Schedule | Outcome]) -> dict[str, list[str]]:
+    """Figures of schedules in words, by what they are; a cell of each schedule."""
+    from odonata.display import percent, span, words
+
+    rows: dict[str, list[str]] = {}
+    one = schedules[0].unit.removesuffix("s")
+
+    def row(name: str, show: Any) -> None:
+        rows[name] = [show(each.summary) for each in schedules]
+
+    def named(key: str, show: Any) -> None:
+        row(words(key), show)
+
+    row("jobs that ran", lambda s: f"{s['jobs'] - s['refused']:,}")
+    if any(each.summary["refused"] for each in schedules):
+        named("refused", lambda s: f"{s['refused']:,}")
+    named("killed", lambda s: f"{s['killed']:,}")
+    if any("failures" in each.summary for each in schedules):
+        for key in ("requeues", "node_fails"):
+            named(key, lambda s, key=key: _failures(s, key))
+        for key in ("lost", "out"):
+            seconds = f"{key}_{one}_seconds"
+            named(f"{key}_{one}_hours", lambda s, key=seconds: _failures(s, key, 3600))
+    named("backfilled", lambda s: f"{s['backfilled']:,}" if s["backfilled"] else "–")
+    row(f"utilisation, {schedules[0].unit}", lambda s: percent(s["utilisation"]))
+    row("  until the last submission", lambda s: percent(s["utilisation_until_last_submit"]))
+    row("makespan", lambda s: span(s["makespan_s"]))
+    for which in ("mean", "median", "p90", "max"):
+        row(f"{which} wait", lambda s, which=which: span(s["wait_s"][which]))
+    for which in ("mean", "median"):
+        row(f"{which} bounded slowdown", lambda s, w=which: _number(s["bounded_slowdown"][w]))
+    named("mean_queue", lambda s: f"{s['mean_queue']:,.1f}")
+    named("max_queue", lambda s: f"{s['max_queue']:,}")
+    if any(each.summary["fragmentation"] is not None for each in schedules):
+        named("fragmentation", lambda s: _number(s["fragmentation"]))
+    if any("network" in each.summary for each in schedules):
+        row("circuits set", _circuits)
+    stretches = [_stretch(each) for each in schedules]
+    if any(stretch is not None for stretch in stretches):
+        rows["run time over the log's, mean"] = list(map(_number, stretches))
+    rows["CPU time"] = [
+        f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules
+    ]
+    return rows
+
+
+def print_cost_of_maintenance(console: Console, schedule: Schedule | Outcome) -> None:
+    """Prints what a schedule's maintenance costs, where it has one."""
+    from odonata.batch.withheld import cost_sentences
+
+    cost = schedule.summary.get("maintenance")
+    if cost is None:
+        return
+    console.print(
+        f"[bold]What the maintenance costs[/], beside {escape(cost['without'])}:",
+        soft_wrap=not has_edge(console),
+    )
+    for sentence in cost_sentences(cost):
+        console.print(f"  {escape(sentence)}", soft_wrap=not has_edge(console), highlight=False)
 
 
 def print_reasons(console: Console, schedule: Schedule) -> None:
     """Prints why jobs waited, and why some never ran."""
-    from odonata.batch.describe import span
     from odonata.batch.waits import reasons
+    from odonata.display import span
 
     found = reasons(schedule)
     if found:
         # Logs give no reasons; a schedule that was not simulated has no cost.
         whence = "" if schedule.cost else ", by the nodes that jobs of the log held"
-        console.print(f"[bold]Why jobs waited[/], {escape(schedule.name)}{whence}:")
+        console.print(
+            f"[bold]Why jobs waited[/], {escape(schedule.name)}{whence}, as seen when each was "
+            "submitted:",
+            soft_wrap=not has_edge(console),
+        )
     for one in found:
         never = "ended" if one.has_run else "never started"
         text = f"{one.text} ({span(one.wait_s)} in all)" if one.wait_s else f"{never}: {one.text}"

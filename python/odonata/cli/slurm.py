@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.schedule import print_reasons
+from odonata.cli.schedule import outcome_rows, print_cost_of_maintenance, print_reasons
 from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
     debug_option,
@@ -24,11 +24,13 @@ from odonata.cli.shared import (
     out_option,
     print_json,
     progress_terminal,
+    quiet_options,
 )
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
     from odonata.batch.joblog import JobLog
+    from odonata.batch.schedules import Schedule
     from odonata.batch.slurm import ListedNodes
 
 MEASURING = options_of("tau", "interval")
@@ -109,7 +111,7 @@ FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "
 @partial(key_options, options=MEASURING)
 @out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @json_option
-@click.option("--quiet", is_flag=True, help="Print nothing but errors.")
+@quiet_options
 @debug_option
 def slurm(
     log: Path,
@@ -124,13 +126,15 @@ def slurm(
     seed: int,
     out: Path | None,
     as_json: bool,
+    no_plots: bool,
     quiet: bool,
     **how: Any,
 ) -> None:
     """Simulate when Slurm starts the jobs of a log, from Slurm's own configuration.
 
     LOG is a log that `odonata log describe` reads, best of all from sacct or scontrol. Prints the
-    result beside what the log recorded. CPUs are counted, not nodes.
+    result beside what the log recorded, and leaves tables and pictures as `odonata schedule` does.
+    CPUs are counted, not nodes.
     """
     context = click.get_current_context()
     if grap is None and context.get_parameter_source("grap_mode") is not ParameterSource.DEFAULT:
@@ -143,7 +147,9 @@ def slurm(
         raise click.UsageError("--seed changes nothing without --mtbf TIME")
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
+    from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance
     from odonata.output import claim
+    from odonata.progress import JobsBar
 
     console = progress_terminal()
     with console.status(f"Reading {log.name}"):
@@ -151,28 +157,50 @@ def slurm(
     # Whether the results have a place is known before anything is simulated.
     with claim(out, log.stem) as held:
         directory = held.directory
-        with console.status("Scheduling"):
+        options: dict[str, Any] = {
+            "settings": settings,
+            "recorded_priorities": recorded_priorities,
+            "seconds_per_test": test_time,
+            "grap": grap,
+            "grap_mode": grap_mode,
+            "outages": listed_nodes(read, outages, "--outage"),
+            "failures": failures or None,
+            "requeue": requeue,
+            "seed": seed,
+            **keys_given(MEASURING, how),
+        }
+        kept_free = listed_nodes(read, maintenance, "--maintenance")
+        with JobsBar(console, "Scheduling") as bar:
             simulated = schedule_as_slurm(
                 read,
                 list(configuration),
-                settings=settings,
-                recorded_priorities=recorded_priorities,
-                seconds_per_test=test_time,
                 notice=notices(console),
-                grap=grap,
-                grap_mode=grap_mode,
-                outages=listed_nodes(read, outages, "--outage"),
-                maintenance=listed_nodes(read, maintenance, "--maintenance"),
-                failures=failures or None,
-                requeue=requeue,
-                seed=seed,
-                **keys_given(MEASURING, how),
+                maintenance=kept_free,
+                progress=bar,
+                **options,
             )
+        schedules: list[Schedule] = [simulated]
+        if kept_free:
+            name = f"{simulated.name} without maintenance"
+            with JobsBar(console, f"Scheduling {name}") as bar:
+                without = schedule_as_slurm(
+                    read,
+                    list(configuration),
+                    name=name,
+                    # Said once already.
+                    notice=lambda sentence: None,
+                    progress=bar,
+                    **options,
+                )
+            simulated.summary[MAINTENANCE] = cost_of_maintenance(simulated, without)
+            schedules.append(without)
         save_schedules(
-            [simulated],
+            schedules,
             directory,
             source={"file": str(log), "report": read.report, **read.meta},
+            plots=not no_plots,
             claim=held,
+            notice=notices(console),
         )
     figures = beside_recorded(simulated.jobs)
     if as_json:
@@ -183,7 +211,7 @@ def slurm(
                 "notes": simulated.notes,
                 "recorded": figures,
                 "schedules": {
-                    simulated.name: {"summary": simulated.summary, "cost": simulated.cost}
+                    each.name: {"summary": each.summary, "cost": each.cost} for each in schedules
                 },
             }
         )
@@ -194,27 +222,25 @@ def slurm(
             terminal().print(f"Note: {escape(note)}", highlight=False)
         table = new_table()
         table.add_column("")
-        for name in ("recorded", "simulated"):
-            table.add_column(name, justify="right")
-        for name, (recorded, value) in figures["rows"].items():
-            table.add_row(name, recorded, value)
-        for name, key in (("", ""), (" until the last submission", "_until_last_submit")):
-            share = f"{simulated.summary[f'utilisation{key}']:.1%}"
-            table.add_row(f"utilisation, CPUs{name}", "", share)
+        for name in ("recorded", *(each.name for each in schedules)):
+            table.add_column(escape(name), justify="right")
+        # Waits are of jobs that started in both, as far as the log tells starts.
+        beside = [beside_recorded(each.jobs)["rows"] for each in schedules]
+        if figures["rows"]:
+            jobs = (f"{figures['jobs']:,}", *("" for _ in schedules))
+            table.add_row("jobs that started in both", *jobs)
+        for name, cells in outcome_rows(schedules).items():
+            if name in figures["rows"]:
+                cells = [rows.get(name, ("", "–"))[1] for rows in beside]
+            table.add_row(name, figures["rows"].get(name, [""])[0], *cells)
+        if figures["rows"]:
+            correlation = figures["rank_correlation_of_starts"]
+            shown = "–" if correlation is None else f"{correlation:.3f}"
+            table.add_row("rank correlation of starts", "", shown, *("" for _ in schedules[1:]))
         terminal().print(table)
-        print_reasons(terminal(), simulated)
-        refused = simulated.summary["refused"]
-        if refused:
-            starts = "job never starts" if refused == 1 else "jobs never start"
-            terminal().print(f"{refused:,} {starts}; the column reason says why")
-        failed = simulated.summary.get("failures")
-        if failed is not None:
-            ended = failed["node_fails"]
-            terminal().print(
-                f"Requeued as a node failed: {failed['requeues']:,}; ended so: {ended:,} "
-                f"{'job' if ended == 1 else 'jobs'}; lost: "
-                f"{failed['lost_processor_seconds'] / 3600:,.1f} CPU hours"
-            )
+        for each in schedules:
+            print_reasons(terminal(), each)
+        print_cost_of_maintenance(terminal(), simulated)
         terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
 
 
@@ -246,7 +272,8 @@ def beside_recorded(jobs: Any) -> dict[str, Any]:
     """
     import numpy as np
 
-    from odonata.batch.describe import figures_of, span
+    from odonata.batch.describe import figures_of
+    from odonata.display import span
 
     frame = jobs.select(["submit_s", "start_s", "wait_s", "recorded_wait_s"]).to_pandas()
     both = frame.dropna()
@@ -262,12 +289,5 @@ def beside_recorded(jobs: Any) -> dict[str, Any]:
         "jobs": len(both),
         "mean_wait_s": {"recorded": waits[0]["mean"], "simulated": waits[1]["mean"]},
         "rank_correlation_of_starts": correlation,
-        "rows": {
-            "jobs": (f"{len(both):,}", f"{len(both):,}"),
-            **{f"wait, {which}": tuple(span(one[which]) for one in waits) for which in waits[0]},
-            "rank correlation of starts": (
-                "",
-                "–" if correlation is None else f"{correlation:.3f}",
-            ),
-        },
+        "rows": {f"{which} wait": [span(one[which]) for one in waits] for which in waits[0]},
     }

@@ -29,19 +29,12 @@ NAMES: Mapping[str, str] = {
     "utilisation_mean": "mean utilisation",
     "utilisation_max": "highest utilisation",
     "stall_mean": "mean blocking",
-    "requeues": "put back into the queue",
-    "node_fails": "lost jobs",
-    **{
-        f"{key}_{unit}_hours": f"{unit}-hours {words}"
-        for key, words in (("lost", "lost"), ("out", "out of service"))
-        for unit in ("node", "processor")
-    },
 }
 
 
 def name_of(quantity: str) -> str:
     """What a figure is called."""
-    return NAMES.get(quantity, quantity.removesuffix("_s").replace("_", " "))
+    return NAMES.get(quantity) or display.words(quantity.removesuffix("_s"))
 
 
 #: Figures and strips that are drawn: more would not be readable.

@@ -381,20 +381,22 @@ def readable(name: str, value: Any) -> tuple[str, str]:
         "_bytes_per_s": display.rate,
         "_bytes": display.size,
         "_ps": display.duration,
-        "_s": lambda seconds: display.duration(1e12 * seconds),
+        "_s": display.span,
     }
     if value is None or isinstance(value, bool):
-        return _words(name), {None: display.NO_VALUE, True: "yes", False: "no"}[value]
+        return display.words(name), {None: display.NO_VALUE, True: "yes", False: "no"}[value]
     if isinstance(value, str):
-        return _words(name), value
+        return display.words(name), value
     for ending, show in units.items():
         if name.endswith(ending):
-            return _words(name.removesuffix(ending)), show(float(value))
+            return display.words(name.removesuffix(ending)), show(float(value))
     if name.endswith("_seconds"):
-        return _words(name.removesuffix("_seconds")) + " time", display.duration(value * 1e12)
+        return display.words(name.removesuffix("_seconds")) + " time", display.duration(
+            value * 1e12
+        )
     if isinstance(value, float):
-        return _words(name), display.count(value) if value >= 1e5 else f"{value:.4g}"
-    return _words(name), display.count(value)
+        return display.words(name), display.count(value) if value >= 1e5 else f"{value:.4g}"
+    return display.words(name), display.count(value)
 
 
 def link_class_table(classes: Iterable[Mapping[str, Any]]) -> WholeTable:
@@ -718,10 +720,6 @@ def _conservation(summary: Mapping[str, Any]) -> str:
         unless = " unless their job was aborted" if aborted_jobs(summary) else ""
         text += f"; {packets} lost on the way and sent again{unless}"
     return f"Every byte is accounted for: {text}."
-
-
-def _words(name: str) -> str:
-    return name.replace("_", " ")
 
 
 def _nested(value: Any) -> bool:

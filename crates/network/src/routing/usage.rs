@@ -2,6 +2,8 @@
 //! traffic between two routers where every decision of the routing is taken with
 //! the same probability.
 
+use std::collections::BTreeMap;
+
 use odonata_units::{PortId, RouterId};
 
 use super::{Algorithm, AnyRouting, PacketRoute, Routing, RoutingError, RoutingSpec, RoutingTask};
@@ -84,10 +86,104 @@ pub fn expected_use(
     });
 }
 
+/// What packets from several routers to one put on ports, on average: `visit(port, amount)` for
+/// each `(to, what each router sends it)` of `sent`, of a routing whose hops follow from the router
+/// and the destination alone. What meets at a router goes on together, so that this takes as long
+/// as there are links, not paths. The routers `to` have nodes.
+pub fn gathered_use(
+    topology: &Topology,
+    routing: &AnyRouting,
+    sent: &BTreeMap<u32, BTreeMap<u32, f64>>,
+    visit: &mut dyn FnMut(PortId, f64),
+) {
+    struct Walk<'a> {
+        topology: &'a Topology,
+        sent: &'a BTreeMap<u32, BTreeMap<u32, f64>>,
+        visit: &'a mut dyn FnMut(PortId, f64),
+    }
+    impl RoutingTask for Walk<'_> {
+        type Output = ();
+        fn run<R: Routing>(self, routing: &R) {
+            let router_of_port = self.topology.router_of_every_port();
+            // Of what goes on from a router in this step. Shape: routers.
+            let mut amounts = vec![0.0; self.topology.routers()];
+            let (mut here, mut next, mut hops) = (vec![], vec![], vec![]);
+            for (&to, from) in self.sent {
+                let injected = PacketRoute::injected(RouterId(to), 0);
+                let others = from.iter().filter(|&(&router, _)| router != to);
+                here.extend(others.map(|(&router, &amount)| (router, injected, amount)));
+                for made in 0..MOST_HOPS {
+                    for (at, route, amount) in here.drain(..) {
+                        hops.clear();
+                        routing.possible_hops(RouterId(at), made == 0, &route, &mut hops);
+                        let each = amount / hops.len() as f64;
+                        let first = self.topology.ports_of(RouterId(at)).start;
+                        for &(hop, mut onward) in &hops {
+                            let port = first + usize::from(hop.port);
+                            let Peer::Port(peer) = self.topology.peer[port] else {
+                                continue;
+                            };
+                            (self.visit)(PortId::from_index(port), each);
+                            let there = router_of_port[peer.index()].0;
+                            onward.vc = hop.vc;
+                            if there != to {
+                                if amounts[there as usize] == 0.0 {
+                                    next.push((there, onward));
+                                }
+                                amounts[there as usize] += each;
+                            }
+                        }
+                    }
+                    let gathered = next.drain(..).map(|(router, route)| {
+                        let amount = std::mem::take(&mut amounts[router as usize]);
+                        (router, route, amount)
+                    });
+                    here.extend(gathered);
+                    if here.is_empty() {
+                        break;
+                    }
+                }
+                here.clear();
+            }
+        }
+    }
+    routing.dispatch(Walk {
+        topology,
+        sent,
+        visit,
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::routing::testing::dragonfly;
+
+    #[test]
+    fn what_is_gathered_is_the_sum_of_all_pairs() {
+        let topology = dragonfly(1, 3, 1, 4);
+        for algorithm in [Algorithm::UpDown, Algorithm::ShortestPath] {
+            let routing = AnyRouting::new(&topology, &RoutingSpec::new(algorithm)).unwrap();
+            let mut sent: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+            let mut expected = vec![0.0; topology.ports()];
+            for (from, to) in (0..12).flat_map(|a| (0..12).map(move |b| (a, b))) {
+                let amount = f64::from(1 + from * 12 + to);
+                sent.entry(to).or_default().insert(from, amount);
+                let pair = [(RouterId(from), RouterId(to))];
+                expected_use(&topology, &routing, &pair, &mut |_, port, share| {
+                    expected[port.index()] += share * amount;
+                });
+            }
+            let mut found = vec![0.0; topology.ports()];
+            gathered_use(&topology, &routing, &sent, &mut |port, amount| {
+                found[port.index()] += amount;
+            });
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - expected).abs() < 1e-9 * expected.max(1.0));
+            }
+            assert!(expected.iter().sum::<f64>() > 0.0);
+        }
+    }
 
     #[test]
     fn minimal_routes_share_out_one_packet() {

@@ -79,8 +79,16 @@ impl FlowNetwork {
             ..
         } = machine;
         let circuits = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
+        let by_tables = matches!(
+            routing.algorithm,
+            Algorithm::UpDown
+                | Algorithm::ShortestPath
+                | Algorithm::DimensionOrder
+                | Algorithm::Dfsssp
+        );
         let ways = match routing.algorithm {
             Algorithm::Minimal | Algorithm::Tago { .. } => Ways::Minimal,
+            _ if circuits.is_none() && by_tables => Ways::Minimal,
             other if circuits.is_some() => {
                 let allowed = "tago or minimal where circuits are set for jobs: other groups \
                                are no detour, their links belong to other jobs";
@@ -89,27 +97,38 @@ impl FlowNetwork {
             Algorithm::Valiant { .. } => Ways::Detours,
             Algorithm::UgalLocal(_) | Algorithm::UgalGlobal(_) | Algorithm::Par(_) => Ways::Either,
             other => {
-                let allowed = "minimal, tago, valiant, ugal-l, ugal-g or par for jobs as flows";
+                let allowed = "minimal, tago, valiant, ugal-l, ugal-g, par, up-down, \
+                               shortest-path, dimension-order or dfsssp for jobs as flows";
                 return Err(wrong("machine.routing.algorithm", other.name(), allowed));
             }
         };
-        let inside = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
-        let inside = match inside {
-            Err(_) if topology.may_be_disconnected => minimal_routing(&topology),
-            inside => inside,
+        let capacity: Vec<f64> = LinkNumbers::capacities(&topology).collect();
+        let rate = node_rate(&topology) * 1e-12 * injection;
+        let circuits = circuits.map(|on| on.job_circuits(&topology));
+        let footprints = if by_tables {
+            let tables = AnyRouting::new(&topology, &routing);
+            let tables = tables.map_err(|error| {
+                let allowed = format!("a network for {} routing", routing.algorithm.name());
+                wrong("machine", error, allowed)
+            })?;
+            Footprints::of_tables(topology, tables)
+        } else {
+            let inside = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
+            let inside = match inside {
+                Err(_) if topology.may_be_disconnected => minimal_routing(&topology),
+                inside => inside,
+            };
+            let inside = inside.map_err(|error| {
+                let allowed = "a network of groups each two of which are joined by a link";
+                wrong("machine", error, allowed)
+            })?;
+            Footprints::new(&topology, &inside)
         };
-        let inside = inside.map_err(|error| {
-            let allowed = "a network of groups each two of which are joined by a link";
-            wrong("machine", error, allowed)
-        })?;
-        let footprints = Footprints::new(&topology, &inside);
         if ways != Ways::Minimal && !footprints.fixed().joins_all() {
             let allowed = "tago or minimal, as detours need a link between every two groups";
             let found = routing.algorithm.name();
             return Err(wrong("machine.routing.algorithm", found, allowed));
         }
-        let capacity: Vec<f64> = LinkNumbers::capacities(&topology).collect();
-        let rate = node_rate(&topology) * 1e-12 * injection;
         Ok(Self {
             jobs: jobs.to_vec(),
             traffics: named_traffics(traffics)?,
@@ -119,7 +138,7 @@ impl FlowNetwork {
             ways,
             rate,
             allotment,
-            circuits: circuits.map(|on| on.job_circuits(&topology)),
+            circuits,
             users: BTreeMap::new(),
             job_of: BTreeMap::new(),
             changed: Vec::new(),

@@ -1,5 +1,8 @@
-//! What a job's traffic puts on every link of a network of groups, on average:
+//! What a job's traffic puts on every link of a network, on average:
 //! expectations, not samples, so that no link looks full by chance.
+//!
+//! Routes that know no groups (those of fat trees and tori) take all ways that their tables list
+//! alike. The rest is about networks of groups.
 //!
 //! Minimal routes between two groups take each of their global links alike, as
 //! `minimal` and `tago` routing with `minimal_links = "all"` do; inside a group they
@@ -12,7 +15,7 @@ use std::collections::BTreeMap;
 
 use odonata_flow::LinkNumbers;
 use odonata_network::Topology;
-use odonata_network::routing::{AnyRouting, expected_use};
+use odonata_network::routing::{AnyRouting, expected_use, gathered_use};
 use odonata_units::{GroupId, NodeId, PortId, RouterId};
 
 use super::global_links::GlobalLinks;
@@ -60,7 +63,8 @@ impl Sums {
 }
 
 /// What the nodes of a job send when each sends one unit, before it is known which
-/// ways it takes between groups.
+/// ways it takes between groups; all of it is inside where routes know no groups.
+#[derive(Default)]
 pub(super) struct Sent {
     /// Groups in which the job sits, ascending.
     pub groups: Vec<u32>,
@@ -83,8 +87,16 @@ impl Sent {
     }
 }
 
+/// Routes that know no groups, and where they lead.
+struct Tables {
+    topology: Topology,
+    routing: AnyRouting,
+}
+
 /// A network, ready to have traffic spread over it.
 pub(super) struct Footprints {
+    /// Where routes know no groups; nothing leaves a group then, see [`Sent`].
+    tables: Option<Tables>,
     numbers: LinkNumbers,
     router_of_node: Vec<u32>,
     group_of_router: Vec<u32>,
@@ -105,17 +117,10 @@ pub(super) struct Footprints {
 }
 
 impl Footprints {
-    /// The footprints on a network; `minimal` routes inside its groups.
+    /// The footprints on a network of groups; `minimal` routes inside them.
     pub(super) fn new(topology: &Topology, minimal: &AnyRouting) -> Self {
-        let router_of_port = topology.router_of_every_port();
-        let group_of_router: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();
-        let mut routers_of = vec![vec![]; topology.groups as usize];
-        let mut place = vec![0; topology.routers()];
-        for (router, &group) in group_of_router.iter().enumerate() {
-            place[router] = routers_of[group as usize].len() as u32;
-            routers_of[group as usize].push(router as u32);
-        }
-        let local = routers_of.iter().map(|routers| {
+        let mut found = Self::without_ways(topology);
+        let local = found.routers_of.iter().map(|routers| {
             let each = |&from: &u32| {
                 let to = routers.iter();
                 to.map(move |&to| (RouterId(from), RouterId(to)))
@@ -126,13 +131,36 @@ impl Footprints {
             expected_use(topology, minimal, &pairs, &mut visit);
             paths
         });
+        found.local = local.collect();
+        found
+    }
+
+    /// The footprints of a routing whose hops follow from router and destination alone.
+    pub(super) fn of_tables(topology: Topology, routing: AnyRouting) -> Self {
+        let found = Self::without_ways(&topology);
+        Self {
+            tables: Some(Tables { topology, routing }),
+            ..found
+        }
+    }
+
+    fn without_ways(topology: &Topology) -> Self {
+        let router_of_port = topology.router_of_every_port();
+        let group_of_router: Vec<u32> = topology.group_of_router.iter().map(|g| g.0).collect();
+        let mut routers_of = vec![vec![]; topology.groups as usize];
+        let mut place = vec![0; topology.routers()];
+        for (router, &group) in group_of_router.iter().enumerate() {
+            place[router] = routers_of[group as usize].len() as u32;
+            routers_of[group as usize].push(router as u32);
+        }
         let router_of_node = topology.port_of_node.iter();
         Self {
+            tables: None,
             numbers: LinkNumbers::new(topology),
             router_of_node: router_of_node
                 .map(|port| router_of_port[port.index()].0)
                 .collect(),
-            local: local.collect(),
+            local: vec![],
             fixed: GlobalLinks::of(topology),
             here_of: vec![NONE; topology.routers()],
             group_of_router,
@@ -182,6 +210,21 @@ impl Footprints {
             let router = self.router_of_node[node.index()];
             *own.entry(router).or_default() += 1.0;
             sums.add(self.numbers.node(*node).0, 1.0);
+        }
+        if let Some(tables) = &self.tables {
+            let sent = self.by_router(traffic, nodes, group, &own);
+            gathered_use(
+                &tables.topology,
+                &tables.routing,
+                &sent,
+                &mut |port, amount| sums.add(self.numbers.port(port).0, amount),
+            );
+            let inside = sums.take();
+            self.sums = sums;
+            return Sent {
+                inside,
+                ..Sent::default()
+            };
         }
         let groups = self.groups_of(nodes);
         let mut here: Vec<(u32, u32)> = own
@@ -262,6 +305,38 @@ impl Footprints {
             between,
             inside,
         }
+    }
+
+    /// What each router sends to each, by destination; `own` are nodes by router.
+    fn by_router(
+        &self,
+        traffic: Traffic,
+        nodes: &[NodeId],
+        group: usize,
+        own: &BTreeMap<u32, f64>,
+    ) -> BTreeMap<u32, BTreeMap<u32, f64>> {
+        let mut sent: BTreeMap<u32, BTreeMap<u32, f64>> = BTreeMap::new();
+        let mut add = |from: u32, to: u32, amount: f64| {
+            *sent.entry(to).or_default().entry(from).or_default() += amount;
+        };
+        if traffic == Traffic::Uniform {
+            let others = (nodes.len() - 1) as f64;
+            for (&to, there) in own {
+                for (&from, here) in own.iter().filter(|&(&from, _)| from != to) {
+                    add(from, to, here * there / others);
+                }
+            }
+            return sent;
+        }
+        let router = |place: usize| self.router_of_node[nodes[place % nodes.len()].index()];
+        let distances = traffic.distances(nodes.len(), group);
+        let share = 1.0 / distances.len() as f64;
+        for from in 0..nodes.len() {
+            for distance in &distances {
+                add(router(from), router(from + distance), share);
+            }
+        }
+        sent
     }
 
     /// The sums in the making, to be put back empty.

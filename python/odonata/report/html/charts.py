@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from bokeh.models import (
     BasicTicker,
+    BoxAnnotation,
     ColorBar,
     ColumnDataSource,
     FixedTicker,
@@ -360,7 +361,12 @@ def bars(
 
 
 def rectangles(
-    title: str, boxes: Mapping[str, Any], x: str, y: str, hover: Iterable[tuple[str, str]]
+    title: str,
+    boxes: Mapping[str, Any],
+    x: str,
+    y: str,
+    hover: Iterable[tuple[str, str]],
+    marks: Iterable[tuple[float, float, float, float]] = (),
 ) -> Any:
     """Rectangles of several colours.
 
@@ -371,6 +377,7 @@ def rectangles(
         x: Label of the axis to the right.
         y: Of the other one.
         hover: What is shown under the pointer.
+        marks: Hatched rectangles: left, right, bottom, top.
     """
     chart = new(title, x, y, height=440)
     columns = {key: value for key, value in boxes.items() if key != "place"}
@@ -386,6 +393,11 @@ def rectangles(
         line_width=0.4,
     )
     chart.add_tools(HoverTool(tooltips=list(hover)))
+    for left, right, bottom, top in marks:
+        box = BoxAnnotation(left=left, right=right, bottom=bottom, top=top)
+        box.update(fill_alpha=0.1, fill_color="#000000", line_color="#777777", hatch_pattern="/")
+        box.update(hatch_alpha=0.4)
+        chart.add_layout(box)
     return chart
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from odonata import display
 from odonata.batch.plots import gantt_pieces, gantt_window, time_unit
 from odonata.batch.schedules import Schedule, load_schedules
+from odonata.batch.withheld import MAINTENANCE, cost_sentences, withheld
 from odonata.columns import numbers
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
@@ -64,12 +65,19 @@ def _summary(schedules: Sequence[Schedule], answer: Mapping[str, Any]) -> Part:
         ("jobs", f"{schedules[0].jobs.num_rows:,}"),
         ("schedules", ", ".join(names)),
     ]
-    first = [row for row in shown if row[0].startswith(("wait", "utilisation", "bounded", "slow"))]
+    words = ("wait", "utilisation", "slowdown")
+    first = [row for row in shown if any(word in row[0] for word in words)]
+    costs = [
+        f"{one.name} beside {cost['without']}: {'; '.join(cost_sentences(cost))}."
+        for one in schedules
+        if (cost := one.summary.get(MAINTENANCE)) is not None
+    ]
     return Part(
         "Summary",
         [
             facts(facts_of),
             table(["figure", *names], first or shown, "Schedules beside each other"),
+            *(paragraph(f"What the maintenance costs, {cost}") for cost in costs),
             folded("All figures", table(["figure", *names], shown, "All figures")),
         ],
     )
@@ -80,10 +88,11 @@ def _flat(summary: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in summary.items():
         name = f"{above}{key}"
-        if isinstance(value, Mapping):
-            unit = "_s" if key.endswith("_s") else ""
-            stem = key.removesuffix("_s") if unit else key
-            found |= {f"{k}{unit}": v for k, v in _flat(value, f"{above}{stem}_").items()}
+        if isinstance(value, Mapping) and key in ("wait_s", "slowdown", "bounded_slowdown"):
+            # As in comparisons: the mean wait, not the wait's mean.
+            found |= {f"{which}_{key}": figure for which, figure in value.items()}
+        elif isinstance(value, Mapping):
+            found |= _flat(value, f"{above}{key}_")
         elif not isinstance(value, (list, str)):
             found[name] = value
     return found
@@ -189,13 +198,22 @@ def _gantt(schedules: Sequence[Schedule], most: int) -> Part:
             f"{unit} since the first submission",
             one.unit,
             [("job", "@id"), (one.unit, "@size{0,0}"), ("waited", "@wait"), ("ran", "@run")],
+            [
+                (
+                    *((at - first) / length for at in (window.start, window.end)),
+                    one.summary["machine"] - window.amount,
+                    one.summary["machine"],
+                )
+                for window in withheld(one)
+            ],
         )
         content.append(Chart(chart, f"When and on how many {one.unit} jobs ran by {one.name}"))
     content.append(
         paragraph(
             "The machine counts nodes and does not tell them apart: each job is drawn on the "
-            "lowest ones that are free when it starts. Of long logs the time around the longest "
-            "queue is shown."
+            "lowest ones that are free when it starts. What maintenance and reservations withhold "
+            "is hatched. Of long logs the time around the first of these, or else around the "
+            "longest queue, is shown."
         )
     )
     return Part("Gantt chart", content)
