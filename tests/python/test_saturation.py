@@ -3,10 +3,12 @@
 import json
 import math
 from pathlib import Path
+from statistics import mean, stdev
 
 import pyarrow.parquet as pq
 import pytest
 
+import odonata
 from odonata import Result, Scenario, ScenarioError
 from odonata.cli import main
 from odonata.output import Claim
@@ -74,6 +76,25 @@ def test_saturation_is_where_theory_has_it(file: Path, tmp_path: Path) -> None:
     assert loads == sorted(loads)
     for point in found.points:
         assert point.saturated == (point.load > found.load)
+    with_seeds = ("--seeds", 3, "--highest", 0.3, "--tolerance", "5%", "--jobs", 2)
+    three = tmp_path / "three"
+    assert run("saturation", file, *with_seeds, "--out", three) == 0
+    saved = json.loads((three / "saturation.json").read_text())
+    assert [row["seed"] for row in saved["seeds"]] == [scenario.seed + n for n in range(3)]
+    loads = [row["load"] for row in saved["seeds"]]
+    # Student's factor of three values is 4.303.
+    assert saved["load_ci95"] == pytest.approx(4.303 * stdev(loads) / math.sqrt(3), rel=1e-3)
+    assert saved["load_mean"] == pytest.approx(mean(loads))
+    detours = tmp_path / "detours"
+    valiant = ("--set", "network.routing=valiant", "--highest", 0.6, "--tolerance", "5%")
+    assert run("saturation", file, *valiant, "--out", detours) == 0
+    compared = odonata.compare(three, detours)
+    rows = {(row["quantity"], row["result"]): row for row in compared.table.to_pylist()}
+    assert rows["saturation_load", "three"]["value"] == pytest.approx(mean(loads))
+    # Detours by any group carry 1/2 of what the links between groups do.
+    assert rows["saturation_load", "detours"]["change"] > 2
+    assert rows["saturation_load", "three"]["value_ci95"] == pytest.approx(saved["load_ci95"])
+    assert odonata.study.saturation.load(three).by_seed.keys() == {1, 2, 3}
     # Again: everything is known, nothing is simulated.
     before = (out / "points.jsonl").read_bytes()
     assert find_saturation(scenario, out, highest=0.3, tolerance=0.02, jobs=2) == found
@@ -101,7 +122,7 @@ def test_saturation_on_the_command_line(
     # Below its limit there is nothing to find, and it says so.
     below = ("--set", "simulation.duration=40 us", "--highest", "0.08", "--out", tmp_path / "low")
     assert run("saturation", file, *below) == 0
-    assert "Not saturated up to a load of 0.08" in capsys.readouterr().out
+    assert "Does not saturate up to a load of 0.08" in capsys.readouterr().out
     assert run("saturation", file, "--tolerance", "2") == 2
     assert "--tolerance" in capsys.readouterr().err
 

@@ -286,6 +286,57 @@ def test_the_command_goes_on_and_leaves_a_study(scenario: Path, tmp_path: Path) 
     assert call("report", "again", directory=tmp_path).returncode == 0
 
 
+def test_a_point_that_cannot_be_is_told_and_the_others_go_on(
+    scenario: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "swept"
+    # The machine has 6 nodes.
+    line = ("sweep", "small.toml", "--set", "job.shuffle.nodes=4,600", "--out", str(out))
+    routings = ("--set", "network.routing=minimal,valiant")
+    done = call(*line, *routings, directory=tmp_path)
+    assert done.returncode == 3
+    why = "job[0].nodes: found a job of 600 nodes; allowed: at most 6, all nodes of the machine"
+    named = "nodes=600, routing=minimal; nodes=600, routing=valiant"
+    for text in (done.stdout, call("show", str(out), directory=tmp_path).stdout):
+        assert f"Failed: {named}: {why}" in " ".join(text.split())
+    assert "2 of 4 points failed" in done.stderr and "failed.json says why" in done.stderr
+    table = pq.read_table(out / "dataset.parquet", partitioning=None)
+    assert table["nodes"].to_pylist() == [4, 4]
+    failed = json.loads((out / "failed.json").read_text())["points"]
+    assert [(row["nodes"], row["routing"], row["error"]) for row in failed] == [
+        (600, "minimal", why),
+        (600, "valiant", why),
+    ]
+    told = call(*line, *routings, "--json", directory=tmp_path)
+    answer = json.loads(told.stdout)
+    assert (len(answer["points"]), len(answer["failed"]), told.returncode) == (2, 2, 3)
+    with pytest.warns(RuntimeWarning, match=r"1 points failed \(see `failed`\)"):
+        swept = odonata.sweep(scenario, {"job.shuffle.nodes": [4, 600]})
+    assert (swept.table.num_rows, swept.failed[0]["nodes"]) == (1, 600)
+    # Where none can be, nothing is left.
+    alone = call("sweep", "small.toml", "--set", "job.shuffle.nodes=600,700", directory=tmp_path)
+    assert alone.returncode == 3 and "at the point nodes=" in alone.stderr
+    # A value that is wrong everywhere is a mistake, of which one is told before anything runs.
+    wrong = call("sweep", "small.toml", "--set", "network.routing=minimal,parr", directory=tmp_path)
+    assert wrong.returncode == 2 and 'found "parr"' in wrong.stderr
+
+
+def test_tables_and_lists_are_values_of_an_axis(scenario: Path) -> None:
+    routing = {"algorithm": "ugal-l", "threshold": "1 KiB"}
+    found = sweep_study(scenario, {"network.routing": ["minimal", routing], "network.a": [2, 4]})
+    labels = [[label for label, _ in axis.settings()] for axis in found.axis]
+    assert labels == [["minimal", "ugal-l threshold=1 KiB"], [2, 4]]
+    assert [axis.column for axis in found.axis] == ["routing", "a"]
+    assert values_of('minimal,{algorithm="ugal-l",threshold="1 KiB"}') == ["minimal", routing]
+    torus = scenario.with_name("torus.toml")
+    torus.write_text(TORUS)
+    swept = odonata.sweep(torus, {"network.size": [[3, 2], [6, 2]]}, measure=["run.nodes"])
+    assert swept.table["size"].to_pylist() == ["[3, 2]", "[6, 2]"]
+    # A list of tables is what some keys take: one value.
+    draws = [{"share": "10%", "class": "global"}]
+    assert not sweep_study(scenario, {"failures.draw": draws, "network.a": [2, 4]}).axis[1:]
+
+
 def test_measures_of_one_quantity_are_told_apart(scenario: Path) -> None:
     text = scenario.read_text().replace("nodes = 6", "nodes = 3")
     other = text[text.index("[[job]]") :].replace('"shuffle"', '"other job"')

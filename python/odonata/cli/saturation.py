@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.numeric import Number
+from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     debug_option,
     jobs_option,
@@ -39,6 +39,14 @@ from odonata.terminal import terminal
     metavar="SHARE",
     help="Width of the bracket around the saturation load at which the search ends.",
 )
+@click.option(
+    "--seeds",
+    type=Whole(1, 1_000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Search with N seeds, for a confidence interval of the load.",
+)
 @jobs_option
 @out_option(
     "Directory for the results. If the search has been there before, it continues. Default: "
@@ -51,6 +59,7 @@ def saturation(
     changes: tuple[str, ...],
     highest: float,
     tolerance: str,
+    seeds: int,
     jobs: int | None,
     out: Path | None,
     as_json: bool,
@@ -88,6 +97,7 @@ def saturation(
                     directory,
                     highest=highest,
                     tolerance=width,
+                    seeds=seeds,
                     jobs=jobs or os.cpu_count() or 1,
                     progress=bar,
                     notice=notices(console),

@@ -123,9 +123,9 @@ def _comparison(directory: Path, as_json: bool) -> None:
 
 def _study(directory: Path, as_json: bool) -> None:
     from odonata.cli.study import print_verdicts
-    from odonata.report.points import print_points
+    from odonata.report.points import print_failed, print_points
     from odonata.study.bases import STUDY_FILE
-    from odonata.study.dataset import read_dataset
+    from odonata.study.dataset import read_dataset, read_failed
     from odonata.study.file import StudyFile
     from odonata.study.findings import judge
 
@@ -144,11 +144,14 @@ def _study(directory: Path, as_json: bool) -> None:
         ]
         points = table.to_pylist()
         content = {"title": chosen.title, "findings": findings, "points": points}
+        if failed := read_failed(directory):
+            content["failed"] = failed
         print_json({"directory": str(directory), **content})
         return
     console = terminal()
     print_verdicts(console, chosen, verdicts)
     print_points(console, chosen, table.to_pylist(), directory)
+    print_failed(console, read_failed(directory))
     console.print(f"{len(table)} points are done", highlight=False)
     console.print(f"Results: {directory} (dataset.parquet)", markup=False, soft_wrap=True)
 

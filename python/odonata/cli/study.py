@@ -279,15 +279,16 @@ def _run_file(
 ) -> None:
     from odonata.output import Claim
     from odonata.progress import SweepBar
+    from odonata.report.points import print_failed
     from odonata.study.execution import STORE_FILE
     from odonata.study.findings import judge
     from odonata.study.page import PAGE_FILE, write_page
     from odonata.study.run import estimate, run_sweep
-    from odonata.study.sweep import Sweep
+    from odonata.study.sweep import Sweep, raise_failed
 
     name = file.stem
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
-    sweep = Sweep(chosen, quick=quick)
+    sweep = Sweep(chosen, quick=quick, go_on=not dry_run)
     points = _selected(sweep, only)
     if dry_run:
         _print_points(chosen, points, estimate(points, directory), directory)
@@ -327,7 +328,9 @@ def _run_file(
     console = terminal()
     print_verdicts(console, chosen, verdicts)
     console.print(f"{len(table)} of {total} points are done", highlight=False)
+    print_failed(console, [one.row for one in sweep.failed])
     console.print(f"Results: {directory} ({PAGE_FILE}, dataset.parquet)", markup=False)
+    raise_failed(sweep, directory)
 
 
 def _selected(sweep: Sweep, only: str | None) -> Sequence[SweepPoint]:

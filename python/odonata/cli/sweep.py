@@ -77,10 +77,11 @@ def sweep(
     """Simulate a scenario with all combinations of some keys' values; no study file needed.
 
     Shows a table and a bar for every value while it runs. Leaves a dataset, pictures, a page, and
-    the study file for the same simulations; after a kill, the same command continues.
+    the study file for the same simulations; after a kill, the same command continues. Combinations
+    that cannot be simulated are told, the others go on, and the exit code is 3.
     """
     from odonata.progress import LiveTable
-    from odonata.study.sweep import Sweep
+    from odonata.study.sweep import Sweep, raise_failed
     from odonata.study.sweeping import run_swept, sweep_study
 
     study = sweep_study(
@@ -96,10 +97,11 @@ def sweep(
     given += [("--measure", one) for one in measures]
     given += [("--seeds", str(seeds))] if seeds > 1 else []
     command = shlex.join(["odonata", "sweep", str(scenario), *(w for pair in given for w in pair)])
+    points = Sweep(study, go_on=True)
     with LiveTable(console, study) as live:
         try:
             table = run_swept(
-                Sweep(study),
+                points,
                 directory,
                 command=command,
                 jobs=jobs,
@@ -112,15 +114,18 @@ def sweep(
             raise KeyboardInterrupt(message) from None
     rows = table.to_pylist()
     if as_json:
-        print_json({"directory": str(directory), "points": rows})
+        failed = {"failed": [one.row for one in points.failed]} if points.failed else {}
+        print_json({"directory": str(directory), "points": rows, **failed})
     else:
-        from odonata.report.points import print_points
+        from odonata.report.points import print_failed, print_points
 
         console = terminal()
         console.print(study.title, style="bold", markup=False)
         print_points(console, study, rows, directory)
+        print_failed(console, [one.row for one in points.failed])
         where = f"Results: {directory} (study.md, dataset.parquet)"
         console.print(where, markup=False, soft_wrap=True)
+    raise_failed(points, directory)
 
 
 def _values(changes: tuple[str, ...]) -> dict[str, Any]:

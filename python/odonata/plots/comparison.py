@@ -29,6 +29,7 @@ NAMES: Mapping[str, str] = {
     "utilisation_mean": "mean utilisation",
     "utilisation_max": "highest utilisation",
     "stall_mean": "mean blocking",
+    "lowest_load_latency_ps": "mean latency at the lowest load",
 }
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Rows of the table in the terminal; all are in the dataset.
 MOST_ROWS = 100
+#: Points that failed in the same way, of which each is named.
+MOST_NAMED = 6
 #: Marks of points by the column of the dataset that names jobs there, and what they say of these.
 _MARKS = {
     "saturated": ("†", "saturated: traffic of {} piles up, and latencies grow with the run"),
@@ -44,6 +46,24 @@ def print_points(
             console.print(f"{mark} {text.format(', '.join(jobs))}", markup=False, soft_wrap=True)
     if len(rows) > len(shown):
         console.print(f"… and {len(rows) - len(shown):,} more points in {directory}", markup=False)
+
+
+def print_failed(console: Console, failed: Sequence[Mapping[str, Any]]) -> None:
+    """Prints which points of a study failed, and why.
+
+    Args:
+        console: Where to.
+        failed: Values of the axes, seed and error of each.
+    """
+    by_error: dict[str, list[str]] = {}
+    for row in failed:
+        axes = {name: row[name] for name in row if name not in ("seed", "error")}
+        name = ", ".join(f"{axis}={_cell(value)}" for axis, value in axes.items())
+        by_error.setdefault(row["error"], []).append(name or f"seed={row['seed']}")
+    for error, names in by_error.items():
+        unique = list(dict.fromkeys(names))
+        points = "; ".join(unique[:MOST_NAMED]) + ("; …" if len(unique) > MOST_NAMED else "")
+        console.print(f"Failed: {points}: {error}", style="red", markup=False, soft_wrap=True)
 
 
 def points_table(study: StudyFile, rows: Sequence[Mapping[str, Any]]) -> WholeTable:

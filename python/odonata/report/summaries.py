@@ -226,12 +226,19 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
             "the end.",
             style="dim",
         )
+    from odonata.study.saturation import answer
+
+    console.print(
+        f"[bold]{answer(found).capitalize()}[/]; delivers {found.throughput:.4g} of the terminal "
+        "bandwidth at most."
+    )
     if math.isnan(found.load):
-        console.print(f"Not saturated up to a load of {found.points[-1].load:g}; see --highest.")
-    else:
+        console.print("--highest offers more.", style="dim")
+    elif not found.by_seed:
         console.print(
-            f"[bold]Saturates at a load of {found.load:.4g} ± {found.uncertainty:.2g}[/]; delivers "
-            f"{found.throughput:.4g} of the terminal bandwidth at most."
+            "These are the last loads of the search, with one seed; --seeds N gives a confidence "
+            "interval.",
+            style="dim",
         )
     console.print(f"Results: [bold]{escape(str(directory))}[/]")
 

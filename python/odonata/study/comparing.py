@@ -41,6 +41,7 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         "mean_routers_visited",
     ),
     "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
+    "saturation": ("saturation_load", "highest_delivered_load", "lowest_load_latency_ps"),
     "schedule": (
         *("mean_wait_s", "median_wait_s", "p90_wait_s", "max_wait_s"),
         *("mean_bounded_slowdown", "median_bounded_slowdown", "utilisation", "makespan_s"),
@@ -56,6 +57,7 @@ _ROWS = {
     "job": ("jobs", "name"),
     "link_class": ("link_classes", "class"),
     "schedule": ("schedules", "name"),
+    "saturation": ("saturations", "name"),
 }
 
 SCHEMA = pa.schema(
@@ -180,7 +182,15 @@ class Comparison:
             for what, jobs_of in kinds.items()
             for name in dict.fromkeys(n for s in one.summaries.values() for n in jobs_of(s))
         ]
-        return [*([] if differ is None else [differ]), *ended]
+        never = [
+            f"{one.label} is not saturated by any load that was offered: its saturation load is "
+            "not compared."
+            for one in self.results
+            for summary in one.summaries.values()
+            for row in summary.get("saturations", ())
+            if row["saturation_load"] is None
+        ]
+        return [*([] if differ is None else [differ]), *ended, *dict.fromkeys(never)]
 
     def _repr_html_(self) -> str:
         shown: str = self.table.to_pandas()._repr_html_()
@@ -245,7 +255,7 @@ def compare(*directories: str | os.PathLike[str]) -> Comparison:
 
     Args:
         *directories: Results of ``odonata run``, or of ``odonata run --replications``, or schedules
-            of job logs. The others are compared with the first.
+            of job logs, or searches for saturation. The others are compared with the first.
 
     Raises:
         OutputError: If one of them holds no result.
@@ -285,13 +295,15 @@ def _read(directory: Path, label: str) -> list[Compared]:
     kind = kind_of(directory)
     if kind == "schedule":
         return _read_schedules(directory, label)
+    if kind == "saturation":
+        return [_read_saturation(directory, label)]
     runs = [directory]
     if kind == "replications":
         runs = sorted(one.parent for one in directory.glob(f"seed-*/{RESULT_FILE}"))
     if kind not in ("run", "replications") or not runs:
         raise OutputError(
             f"{directory}: found results of {kind}; allowed: the result of a run, those of "
-            "replications, or schedules of a job log"
+            "replications, of searches for saturation, or schedules of a job log"
         )
     summaries = {}
     for run in runs:
@@ -300,6 +312,30 @@ def _read(directory: Path, label: str) -> list[Compared]:
     file = runs[0] / SCENARIO_FILE
     scenario = Scenario.from_file(file).to_dict() if file.exists() else {}
     return [Compared(label, directory, summaries, scenario)]
+
+
+def _read_saturation(directory: Path, label: str) -> Compared:
+    """Reads what one or several seeds of a search for saturation gave."""
+    from odonata.study.saturation import load
+
+    found = load(directory)
+    file = directory / SCENARIO_FILE
+    scenario = Scenario.from_file(file) if file.exists() else None
+    lowest = found.points[0]
+    seed = 0 if scenario is None else scenario.seed
+    by_seed = found.by_seed or {seed: (found.load, found.throughput, lowest.latency_ps)}
+    summaries = {}
+    for seed, (where, throughput, latency) in by_seed.items():
+        row = {
+            "name": "saturation",
+            "saturation_load": _known(where),
+            "highest_delivered_load": throughput,
+            "lowest_load_latency_ps": _known(latency),
+        }
+        if len(by_seed) == 1:
+            row["lowest_load_latency_ps_ci95"] = _known(lowest.latency_ci95_ps)
+        summaries[seed] = {"saturations": [row]}
+    return Compared(label, directory, summaries, {} if scenario is None else scenario.to_dict())
 
 
 def _read_schedules(directory: Path, label: str) -> list[Compared]:

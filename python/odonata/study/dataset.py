@@ -9,13 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from odonata.errors import OutputError
-from odonata.output import reason, write_parquet
-from odonata.results.stored import read_table
+from odonata.output import reason, write_json, write_parquet
+from odonata.results.stored import read_keys, read_table
 from odonata.study.bases import STUDY_FILE
 from odonata.study.file import StudyFile
-from odonata.study.sweep import SweepPoint
+from odonata.study.sweep import FailedPoint, SweepPoint
 
 DATASET_FILE = "dataset.parquet"
+#: Points that failed, where there are any.
+FAILED_FILE = "failed.json"
 #: Changes when columns that every dataset has change their name, type or meaning.
 DATASET_VERSION = 1
 
@@ -133,6 +135,24 @@ def write_dataset(table: pa.Table, directory: Path) -> Path:
     except OSError as error:
         raise OutputError(f"{file}: cannot be written: {reason(error)}") from error
     return file
+
+
+def write_failed(failed: Sequence[FailedPoint], directory: Path) -> None:
+    """Writes which points of a study failed, and why."""
+    write_json(directory / FAILED_FILE, {"points": [point.row for point in failed]})
+
+
+def read_failed(directory: Path) -> list[dict[str, Any]]:
+    """The points that failed when a study was last run in a directory: axes, seed, error.
+
+    Raises:
+        OutputError: If that cannot be read.
+    """
+    file = directory / FAILED_FILE
+    if not file.exists():
+        return []
+    found: list[dict[str, Any]] = read_keys(file, {"points": [{"error": str}]})["points"]
+    return found
 
 
 def read_dataset(directory: Path, study: StudyFile | None = None) -> pa.Table:

@@ -36,7 +36,7 @@ class LocalExecutor:
 
     def run(
         self, tasks: Sequence[Task], report: Callable[[str, float], object]
-    ) -> Generator[tuple[Task, Outcome]]:
+    ) -> Generator[tuple[Task, Outcome | TaskError]]:
         """As [`Executor.run`][odonata.study.task.Executor.run]."""
         waiting = deque(tasks)
         workers = [_Worker() for _ in range(min(self.processes, len(tasks)))]
@@ -53,11 +53,10 @@ class LocalExecutor:
                     kind, content = worker.receive(task)
                     if kind == "share":
                         report(task.key, content)
-                    elif kind == "error":
-                        raise failure(task, content)
                     else:
+                        found = failure(task, content) if kind == "error" else content
                         worker.give(waiting)
-                        yield task, content
+                        yield task, found
                 report("", 0.0)
         finally:
             for worker in workers:

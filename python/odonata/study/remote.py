@@ -25,7 +25,7 @@ from odonata.errors import OutputError, Problem, ScenarioError
 from odonata.libraries import check_installed
 from odonata.output import write_file
 from odonata.study.local import TICK_S
-from odonata.study.task import Outcome, Task, failure, simulate_task
+from odonata.study.task import Outcome, Task, TaskError, failure, simulate_task
 
 if TYPE_CHECKING:
     from dask_jobqueue import SLURMCluster
@@ -121,7 +121,7 @@ class DaskExecutor:
 
     def run(
         self, tasks: Sequence[Task], report: Callable[[str, float], object]
-    ) -> Generator[tuple[Task, Outcome]]:
+    ) -> Generator[tuple[Task, Outcome | TaskError]]:
         """As [`Executor.run`][odonata.study.task.Executor.run]; tells no shares of tasks.
 
         Raises:
@@ -279,7 +279,7 @@ def slurm_cluster(parameters: Mapping[str, Any], security: Security | None = Non
 
 def _outcomes(
     client: Client, tasks: Sequence[Task], report: Callable[[str, float], object]
-) -> Generator[tuple[Task, Outcome]]:
+) -> Generator[tuple[Task, Outcome | TaskError]]:
     """What the workers of a client find, as they find it; what is left is cancelled."""
     from distributed import wait
 
@@ -299,9 +299,9 @@ def _outcomes(
                 task = futures.pop(future)
                 failed = future.exception()
                 if failed is not None:
-                    raise failure(task, failed)
-                outcome = future.result()
-                yield task, outcome
+                    yield task, failure(task, failed)
+                else:
+                    yield task, future.result()
             report("", 0.0)
     finally:
         client.cancel(list(futures))

@@ -21,11 +21,18 @@ from odonata.plug_ins import registered_functions
 from odonata.results.stored import ANY_NUMBER, Maybe, OrNull
 from odonata.study.bases import BASE_FILE, STUDY_FILE
 from odonata.study.cost import HOPS_PER_S
-from odonata.study.dataset import DATASET_FILE, build_dataset, read_dataset, write_dataset
+from odonata.study.dataset import (
+    DATASET_FILE,
+    FAILED_FILE,
+    build_dataset,
+    read_dataset,
+    write_dataset,
+    write_failed,
+)
 from odonata.study.execution import STORE_FILE, Record, Store
 from odonata.study.file import Measure, StudyFile
 from odonata.study.local import LocalExecutor
-from odonata.study.sweep import Sweep, SweepPoint
+from odonata.study.sweep import FailedPoint, Sweep, SweepPoint
 from odonata.study.task import Executor, Outcome, Task, TaskError
 
 
@@ -166,7 +173,8 @@ def run_sweep(
 
     Raises:
         OutputError: If the directory cannot be written.
-        TaskError: If a point fails; what was done by then is kept.
+        TaskError: If a point fails and the others are not to go on (`Sweep`'s ``go_on``), or all
+            fail; what was done by then is kept.
         KeyboardInterrupt: If it was interrupted; what was done by then is kept.
     """
     wanted = sweep.points if points is None else points
@@ -188,7 +196,7 @@ def _run_sweep(
     try:
         for sentence in store.outdated(wanted):
             notice(sentence)
-        _run_missing(wanted, store, executor, progress, seen)
+        _run_missing(sweep, wanted, store, executor, progress, seen)
         records = {}
         for point in sweep.points:
             record = store.get(point)
@@ -200,6 +208,9 @@ def _run_sweep(
     with claim.updating(partial(_grown, sweep.study), notice) as written:
         _keep_sources(sweep.study, written, claim.directory)
         write_dataset(table, written)
+        # What failed before may be there still.
+        if sweep.failed or (claim.directory / FAILED_FILE).exists():
+            write_failed(sweep.failed, written)
     return table
 
 
@@ -242,6 +253,7 @@ def _keep_sources(study: StudyFile, directory: Path, place: Path) -> None:
 
 
 def _run_missing(
+    sweep: Sweep,
     wanted: Sequence[SweepPoint],
     store: Store,
     executor: Executor,
@@ -285,8 +297,19 @@ def _run_missing(
             tell()
 
     running = executor.run(tasks, report)
+    failed: dict[str, TaskError] = {}
     try:
         for task, outcome in running:
+            if isinstance(outcome, TaskError):
+                if not sweep.go_on:
+                    raise outcome
+                failed[task.key] = outcome
+                missing.pop(task.key)
+                still -= alike[task.key]
+                shares.pop(task.key, None)
+                done += work[task.key]
+                tell()
+                continue
             _check(task, outcome)
             values = dict(outcome.values)
             kept: dict[str, Any] = {
@@ -306,6 +329,13 @@ def _run_missing(
             tell()
     finally:
         running.close()
+    for point in wanted:
+        error = failed.get(point.fingerprint())
+        if error is not None:
+            if len(failed) == len(work):
+                raise error
+            said = str(error).removeprefix(f"at the point {point.name}: ")
+            sweep.failed.append(FailedPoint(point.axes, said, point.scenario.seed))
     tell()
 
 

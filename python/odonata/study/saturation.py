@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,12 @@ from odonata.output import (
 )
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
-from odonata.results.stored import Maybe, read_keys, read_table, refusal
+from odonata.results.stored import Maybe, OrNull, read_keys, read_table, refusal
 from odonata.results.summary import SHORTFALL, piles_up
 from odonata.results.tables import with_units
 from odonata.scenario import Scenario
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
+from odonata.study.intervals import Mean, interval
 from odonata.units import GlobalLoad
 
 #: The outcome in its directory.
@@ -67,7 +68,7 @@ class LoadPoint:
 
 #: The columns of ``saturation.parquet``; all but the last are numbers of a :class:`LoadPoint`.
 _SCHEMA = pa.schema(
-    [*((field.name, pa.float64()) for field in fields(LoadPoint)), ("saturated", pa.bool_())]
+    [*((one.name, pa.float64()) for one in fields(LoadPoint)), ("saturated", pa.bool_())]
 )
 
 
@@ -78,15 +79,25 @@ class Saturation:
     Attributes:
         load: Offered load at which the network saturates; NaN if it delivered every load that it
             was offered.
-        uncertainty: Half the width of the bracket around that load.
+        uncertainty: Half the width of the bracket around that load, in which the search ended; it
+            says nothing of what another seed would give.
         throughput: Highest accepted load, in the unit of ``load``.
         points: All loads that were simulated, ascending.
+        by_seed: Load, throughput and mean latency at the lowest load of searches with several
+            seeds, the first of which is this one; nothing without.
     """
 
     load: float
     uncertainty: float
     throughput: float
     points: Sequence[LoadPoint]
+    by_seed: Mapping[int, tuple[float, float, float]] = field(default_factory=dict)
+
+    @property
+    def over_seeds(self) -> Mean | None:
+        """Mean of the load over seeds with its 95 % interval (Student's); None without seeds."""
+        loads = [load for load, *_ in self.by_seed.values()]
+        return interval(loads) if len(loads) > 1 and not any(map(math.isnan, loads)) else None
 
 
 def at_load(scenario: Scenario, load: float) -> Scenario:
@@ -139,6 +150,7 @@ def find_saturation(
     *,
     highest: float = 1.0,
     tolerance: float = 0.01,
+    seeds: int = 1,
     jobs: int = 1,
     progress: Callable[[float, int], object] | None = None,
     notice: Callable[[str], object] = warn,
@@ -155,6 +167,7 @@ def find_saturation(
             loads that are done are not simulated again.
         highest: Load to begin with.
         tolerance: Width of the last bracket, as a share of the load.
+        seeds: How many searches, with successive seeds; the curve is that of the first.
         jobs: Simulations at a time.
         progress: As of ``run_points``, for each round.
         notice: Called with the reason if what is there already is simulated again. Default: a
@@ -164,30 +177,59 @@ def find_saturation(
         ScenarioError: If the scenario has no load to change, or cannot be run.
         OutputError: If the directory cannot be written.
     """
-    found: dict[float, LoadPoint] = {}
     store = Store(directory / STORE_FILE)
-
-    def look(loads: Sequence[float]) -> None:
-        points = [Point(repr(x), at_load(scenario, x), keep, x) for x in loads if x not in found]
-        records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
-        for name, record in records.items():
-            found[float(name)] = LoadPoint(float(name), **record)
-
+    searched: dict[int, Saturation] = {}
     try:
-        look([round(highest * share, 6) for share in FIRST_LOADS])
-        while True:
-            low, high = bracket(list(found.values()))
-            if math.isinf(high) or high - low <= tolerance * high:
-                break
-            # Steps that two rounds share no load with.
-            parts = max(jobs, 1) + 1
-            loads = [round(low + (high - low) * part / parts, 6) for part in range(1, parts)]
-            new = [load for load in loads if load not in found]
-            if not new:
-                break
-            look(new)
+        for seed in range(scenario.seed, scenario.seed + seeds):
+            one = scenario if seed == scenario.seed else scenario.with_seed(seed)
+            of_seed = "" if seed == scenario.seed else f"seed {seed}: "
+            searched[seed] = _search(
+                one, store, of_seed, highest, tolerance, jobs, progress, notice
+            )
     finally:
         store.close()
+    if seeds == 1:
+        return searched[scenario.seed]
+    by_seed = {
+        seed: (one.load, one.throughput, one.points[0].latency_ps) for seed, one in searched.items()
+    }
+    return replace(searched[scenario.seed], by_seed=by_seed)
+
+
+def _search(
+    scenario: Scenario,
+    store: Store,
+    of_seed: str,
+    highest: float,
+    tolerance: float,
+    jobs: int,
+    progress: Callable[[float, int], object] | None,
+    notice: Callable[[str], object],
+) -> Saturation:
+    """One search; names of its points begin with `of_seed`."""
+    found: dict[float, LoadPoint] = {}
+
+    def look(loads: Sequence[float]) -> None:
+        points = [
+            Point(f"{of_seed}{x!r}", at_load(scenario, x), keep, x) for x in loads if x not in found
+        ]
+        records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
+        for name, record in records.items():
+            load = float(name.removeprefix(of_seed))
+            found[load] = LoadPoint(load, **record)
+
+    look([round(highest * share, 6) for share in FIRST_LOADS])
+    while True:
+        low, high = bracket(list(found.values()))
+        if math.isinf(high) or high - low <= tolerance * high:
+            break
+        # Steps that two rounds share no load with.
+        parts = max(jobs, 1) + 1
+        loads = [round(low + (high - low) * part / parts, 6) for part in range(1, parts)]
+        new = [load for load in loads if load not in found]
+        if not new:
+            break
+        look(new)
     points = sorted(found.values(), key=lambda point: point.load)
     capacity = full_load(points)
     return Saturation(
@@ -218,7 +260,44 @@ def figures(found: Saturation) -> dict[str, Any]:
         "uncertainty": None if math.isnan(found.uncertainty) else found.uncertainty,
         "throughput": found.throughput,
         "shortfall": SHORTFALL,
+        **_seeds(found),
     }
+
+
+def _seeds(found: Saturation) -> dict[str, Any]:
+    """What several seeds gave, as JSON can hold it."""
+    if not found.by_seed:
+        return {}
+    over = found.over_seeds
+    return {
+        "seeds": [
+            {
+                "seed": seed,
+                "load": None if math.isnan(load) else load,
+                "throughput": throughput,
+                "lowest_load_latency_ps": None if math.isnan(latency) else latency,
+            }
+            for seed, (load, throughput, latency) in found.by_seed.items()
+        ],
+        "load_mean": None if over is None else over.mean,
+        "load_ci95": None if over is None else over.half_width,
+    }
+
+
+def answer(found: Saturation) -> str:
+    """Where the network saturates, in words."""
+    never = [load for load, *_ in found.by_seed.values() if math.isnan(load)]
+    over = found.over_seeds
+    if over is not None:
+        return (
+            f"saturates at a load of {over.mean:.4g} ± {over.half_width:.2g} (95 % interval of the "
+            f"mean over {len(found.by_seed)} seeds)"
+        )
+    if never or math.isnan(found.load):
+        seeds = f" with {len(never)} of {len(found.by_seed)} seeds" if never else ""
+        return f"does not saturate up to a load of {found.points[-1].load:g}{seeds}"
+    low, high = found.load - found.uncertainty, found.load + found.uncertainty
+    return f"saturates at a load between {low:.4g} and {high:.4g}"
 
 
 def curve(found: Saturation) -> list[dict[str, Any]]:
@@ -261,7 +340,9 @@ def load(directory: Path) -> Saturation:
         OutputError: If it cannot be read.
     """
     numbers = dict.fromkeys(("load", "uncertainty", "throughput"), Maybe(float))
-    saved = read_keys(directory / RESULT_FILE, numbers)
+    of_seed = ("load", "throughput", "lowest_load_latency_ps")
+    seeds = [{"seed": int, **dict.fromkeys(of_seed, OrNull(float))}]
+    saved = read_keys(directory / RESULT_FILE, {**numbers, "seeds": Maybe(seeds)})
     file = directory / "saturation.parquet"
     table = read_table(file, _SCHEMA, full=("load", "offered_bytes_per_s"))
     points = []
@@ -272,7 +353,11 @@ def load(directory: Path) -> Saturation:
     if not points:
         raise refusal(file, "it has no row")
     known = {key: math.nan if saved.get(key) is None else saved[key] for key in numbers}
-    return Saturation(known["load"], known["uncertainty"], known["throughput"], points)
+    by_seed = {}
+    for row in saved.get("seeds") or ():
+        first, second, third = (math.nan if row[key] is None else row[key] for key in of_seed)
+        by_seed[int(row["seed"])] = (first, second, third)
+    return Saturation(known["load"], known["uncertainty"], known["throughput"], points, by_seed)
 
 
 def draw(found: Saturation, path: Path) -> None:

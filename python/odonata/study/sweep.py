@@ -8,9 +8,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NoReturn
 
-from odonata.errors import Problem, ScenarioError
+from odonata.errors import Problem, ScenarioError, SimulationError
 from odonata.plug_ins import find
 from odonata.results.tables import SCHEMA_VERSION
 from odonata.scenario import Scenario, set_key
@@ -70,21 +71,46 @@ class SweepPoint:
         return self._fingerprint
 
 
+@dataclass(frozen=True)
+class FailedPoint:
+    """A point that cannot be simulated.
+
+    Attributes:
+        axes: Its value on every axis, by name.
+        error: Why.
+        seed: Of its scenario, if it came to be one.
+    """
+
+    axes: Mapping[str, Label | None]
+    error: str
+    seed: int | None = None
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """It as a row of a table."""
+        return {**self.axes, "seed": self.seed, "error": self.error}
+
+
 class Sweep:
     """All points of a study.
 
     Args:
         study: The study.
         quick: Whether its ``[quick]`` table applies.
+        go_on: Whether points that cannot be are left out, as long as each value of each axis has
+            one that can; what they are and why is in :attr:`failed`.
 
     Raises:
         ScenarioError: If an axis, a condition or a point is wrong; of a point, the error names
             the axis and the value that made it so.
     """
 
-    def __init__(self, study: StudyFile, *, quick: bool = False) -> None:
+    def __init__(self, study: StudyFile, *, quick: bool = False, go_on: bool = False) -> None:
         self.study = study
         self.quick = quick
+        self.go_on = go_on
+        #: Points that cannot be simulated, or failed when they were.
+        self.failed: list[FailedPoint] = []
         #: Names of the axes, in the order of the file.
         self.axes: tuple[str, ...] = tuple(axis.column for axis in study.axis)
         if quick and study.quick is None:
@@ -145,8 +171,17 @@ class Sweep:
             seen.setdefault(choice, axes)
             if len(seen) > MOST_COMBINATIONS:
                 self._too_many(f"{MOST_COMBINATIONS:,} combinations")
+        errors: dict[tuple[int | None, ...], ScenarioError] = {}
         for choice, axes in seen.items():
-            data, origin = self._changed(choice, axes)
+            try:
+                data, origin = self._changed(choice, axes)
+                scenario = self._checked(data, origin, axes)
+            except ScenarioError as error:
+                if not self.go_on:
+                    raise
+                errors[choice] = error
+                self.failed.append(FailedPoint(axes, str(error)))
+                continue
             repetitions = next(
                 (
                     count
@@ -155,7 +190,6 @@ class Sweep:
                 ),
                 1,
             )
-            scenario = self._checked(data, origin, axes)
             self._check_measures(scenario)
             hops = packet_hops(scenario)
             seeds = self._seeds(scenario.seed, min(repetitions, most or repetitions))
@@ -165,6 +199,11 @@ class Sweep:
                         len(points), axes, scenario.with_seed(seed), fingerprint, measures, hops
                     )
                 )
+        for choice, wrong in errors.items():
+            # A value that is wrong wherever it stands is a mistake of who wrote it.
+            for number, position in enumerate(choice):
+                if all(other in errors for other in seen if other[number] == position):
+                    raise wrong
         if not points:
             message = "leaves no point; allowed: conditions that are true of some combination"
             raise ScenarioError([Problem("where", message)], study.file)
@@ -334,6 +373,22 @@ class Sweep:
     def _too_few_seeds(self, given: int, wanted: int) -> None:
         message = f"found {given} seeds; allowed: one for each of {wanted} repetitions"
         raise ScenarioError([Problem("seeds", message)], self.study.file)
+
+
+def raise_failed(sweep: Sweep, directory: Path) -> None:
+    """Ends a command of whose points some failed, which it has told.
+
+    Raises:
+        SimulationError: If some did.
+    """
+    from odonata.study.dataset import FAILED_FILE
+
+    if sweep.failed:
+        count, all_ = len(sweep.failed), len(sweep.failed) + len(sweep.points)
+        all_ -= sum(one.seed is not None for one in sweep.failed)
+        raise SimulationError(
+            f"{count:,} of {all_:,} points failed; {directory / FAILED_FILE} says why of each"
+        )
 
 
 def _blocks(

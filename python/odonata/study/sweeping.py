@@ -42,6 +42,8 @@ MOST_VALUES = 1_000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER}):(\*?)({_NUMBER})")
 _NETWORK = "network"
+#: Keys whose value says which kind of table one is.
+_CHOOSING = ("algorithm", "kind", "pattern", "family", "policy", "name", "level")
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,13 @@ class Swept:
         table: One row per point: the keys that were varied, the seed, the measures with their
             units in their names (``docs/studies.md`` describes the columns).
         directory: Where the sweep is kept, or ``None``.
+        failed: Points that cannot be simulated: their axes, seed and error.
     """
 
     study: StudyFile
     table: pa.Table
     directory: Path | None
+    failed: Sequence[Mapping[str, Any]] = ()
 
     def to_pandas(self, *, fingerprint: bool = False) -> pd.DataFrame:
         """The table as a pandas data frame.
@@ -142,6 +146,8 @@ def sweep(
         **named: Values by the last part of a key, where that is enough to know it, such as
             ``routing=["minimal", "par"]``; several parts are joined by ``_``.
 
+    Combinations that cannot be simulated are told and left out (:attr:`Swept.failed`).
+
     Raises:
         ScenarioError: If a key or value is wrong; the error names the combination.
         OutputError: If the directory cannot be written.
@@ -150,7 +156,7 @@ def sweep(
     base = as_scenario(scenario)
     changes = {**(set or {}), **{full_key(base, name): value for name, value in named.items()}}
     study = sweep_study(base, changes, networks=networks, measure=measure, repetitions=repetitions)
-    return _swept(Sweep(study), None, out, jobs, progress, seen, notice)
+    return _swept(Sweep(study, go_on=True), None, out, jobs, progress, seen, notice)
 
 
 def run_study(
@@ -182,7 +188,7 @@ def run_study(
         KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
     """
     file = study if isinstance(study, StudyFile) else StudyFile.from_file(study)
-    return _swept(Sweep(file, quick=quick), only, out, jobs, progress, seen, notice)
+    return _swept(Sweep(file, quick=quick, go_on=True), only, out, jobs, progress, seen, notice)
 
 
 def _swept(
@@ -201,7 +207,7 @@ def _swept(
             table = run_swept(
                 points, Path(out), only=only, jobs=jobs, progress=report, seen=seen, notice=notice
             )
-            return Swept(study, table, Path(out))
+            return Swept(study, table, Path(out), _failed(points, notice))
         with tempfile.TemporaryDirectory() as directory:
             _say_what_differs(points, notice)
             table = run_sweep(
@@ -213,7 +219,15 @@ def _swept(
                 seen=seen,
                 notice=notice,
             )
-    return Swept(study, table, None)
+    return Swept(study, table, None, _failed(points, notice))
+
+
+def _failed(points: Sweep, notice: Callable[[str], object]) -> list[dict[str, Any]]:
+    """Rows of the points that failed, of which a person is told."""
+    rows = [point.row for point in points.failed]
+    if rows:
+        notice(f"{len(rows):,} points failed (see `failed`), the first: {rows[0]['error']}")
+    return rows
 
 
 def run_swept(
@@ -293,16 +307,17 @@ def sweep_study(
 ) -> StudyFile:
     """The study that a sweep is; see :func:`sweep`."""
     base = as_scenario(scenario)
-    fixed = {key: value for key, value in changes.items() if not _is_several(value)}
+    several = {key for key, value in changes.items() if _is_several(value, key, base)}
+    fixed = {key: value for key, value in changes.items() if key not in several}
     if fixed:
         base = base.with_set(fixed)
-    varied = {key: list(value) for key, value in changes.items() if _is_several(value)}
+    varied = {key: list(value) for key, value in changes.items() if key in several}
     if "seed" in varied:
         message = "found several; allowed: one, that of the first repetition (use --seeds)"
         raise ScenarioError([Problem("seed", message)], base.file)
     pieces = [_pieces(key.lower().replace(".*", "")) for key in varied]
     axes: list[dict[str, Any]] = [
-        {"name": name, "key": key, "values": values}
+        _axis(name, key, values)
         for name, (key, values) in zip(_short_names(pieces), varied.items(), strict=True)
     ]
     if networks:
@@ -385,14 +400,48 @@ def _range(first: str, last: str, times: str, step: str) -> list[int | float]:
     return found
 
 
-def _is_several(value: Any) -> bool:
-    """Whether values of one key are meant; a list of one number or text is one."""
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and len(value) > 0
-        and all(isinstance(one, (str, int, float)) for one in value)
-    ) or isinstance(value, range)
+def _is_several(value: Any, key: str, base: Scenario) -> bool:
+    """Whether values of a key are meant.
+
+    Lists of tables and lists are the values of some keys; elsewhere they are several.
+    """
+    if isinstance(value, range):
+        return True
+    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
+        return False
+    if all(isinstance(one, (str, int, float)) for one in value):
+        return True
+    try:
+        base.with_set({key: value})
+    except ScenarioError:
+        return True
+    return False
+
+
+def _axis(name: str, key: str, values: Sequence[Any]) -> dict[str, Any]:
+    """An axis of the values of a key; tables and lists have labels."""
+    if all(isinstance(one, (str, int, float)) for one in values):
+        return {"name": name, "key": key, "values": list(values)}
+    labels = [_label(one) for one in values]
+    for place, label in enumerate(labels):
+        if label in labels[:place]:
+            labels[place] = f"{label} ({place + 1})"
+    settings = [
+        {"label": label, "set": {key: value}} for label, value in zip(labels, values, strict=True)
+    ]
+    return {"name": name, "setting": settings}
+
+
+def _label(value: Any) -> str:
+    """A value as people read it: of tables what they choose, and then their keys."""
+    if isinstance(value, Mapping):
+        return " ".join(
+            _label(one) if key in _CHOOSING else f"{key}={_label(one)}"
+            for key, one in value.items()
+        )
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return "[" + ", ".join(map(_label, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _pieces(key: str) -> list[str]:

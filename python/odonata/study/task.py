@@ -67,7 +67,7 @@ class Executor(Protocol):
 
     def run(
         self, tasks: Sequence[Task], report: Callable[[str, float], object]
-    ) -> Generator[tuple[Task, Outcome]]:
+    ) -> Generator[tuple[Task, Outcome | TaskError]]:
         """Runs tasks, in their order where it can.
 
         Args:
@@ -76,10 +76,11 @@ class Executor(Protocol):
                 done; with an empty key, that time has passed.
 
         Yields:
-            Each task with its outcome as it ends. Closing the generator stops those that run.
+            Each task with its outcome as it ends, or with its error if it cannot be simulated.
+            Closing the generator stops those that run.
 
         Raises:
-            TaskError: If a task fails.
+            TaskError: If a worker dies.
         """
 
 
@@ -154,8 +155,12 @@ def _scheduled(
     return Outcome(values, cpu_s, _engine.VERSION, _engine.SOURCES, fingerprint)
 
 
-def failure(task: Task, error: BaseException) -> BaseException:
-    """The error of a task as the study reports it: an expected one says which point it was."""
+def failure(task: Task, error: BaseException) -> TaskError:
+    """The error of a task as the study reports it: an expected one says which point it was.
+
+    Raises:
+        BaseException: The error, if it is not expected.
+    """
     if isinstance(error, OdonataError) and error.exit_code.value != 1:
         return TaskError(f"at the point {task.name}: {error}")
-    return error
+    raise error

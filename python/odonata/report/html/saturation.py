@@ -13,7 +13,7 @@ from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, paragraph, source, table
 from odonata.results import SCENARIO_FILE
 from odonata.scenario import Scenario
-from odonata.study.saturation import LoadPoint, Saturation, load
+from odonata.study.saturation import LoadPoint, Saturation, answer, load
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
@@ -45,10 +45,6 @@ def section(directory: Path, *, brief: bool = False) -> Section:
 
 
 def _summary(found: Saturation) -> Part:
-    last = found.points[-1].load
-    answer = f"{found.load:.4g} ± {found.uncertainty:.2g}"
-    if math.isnan(found.load):
-        answer = f"none up to a load of {last:g}"
     rows = [
         [
             f"{point.load:.4g}",
@@ -66,7 +62,7 @@ def _summary(found: Saturation) -> Part:
         [
             facts(
                 [
-                    ("saturation, as a fraction of the terminal bandwidth", answer),
+                    ("load, as a fraction of the terminal bandwidth", answer(found)),
                     ("delivers at most", f"{found.throughput:.4g} of the terminal bandwidth"),
                     ("loads simulated", str(len(found.points))),
                 ]
