@@ -33,7 +33,11 @@ if TYPE_CHECKING:
         topology,
         verify,
     )
+    from odonata.api import describe_trace as trace
     from odonata.batch import generate_job_log, read_job_log, schedule, schedule_as_slurm
+    from odonata.batch import read_job_log as log
+    from odonata.batch import schedule_as_slurm as slurm
+    from odonata.commands import init, show
     from odonata.machines.prediction import predict_collective
     from odonata.mapping import compare_mappings, mapping_costs
     from odonata.network.steering import Uplinks, UplinkSwitch, optimal_uplinks, steer_uplinks
@@ -87,7 +91,9 @@ __all__ = [
     "first_scenario",
     "fit_families",
     "generate_job_log",
+    "init",
     "interference",
+    "log",
     "mapping_costs",
     "measure_tail",
     "optimal_uplinks",
@@ -100,9 +106,12 @@ __all__ = [
     "saturation",
     "schedule",
     "schedule_as_slurm",
+    "show",
+    "slurm",
     "steer_uplinks",
     "sweep",
     "topology",
+    "trace",
     "verify",
     "write_report",
 ]
@@ -134,7 +143,9 @@ _LAZY = {
     "first_scenario": "odonata.scenario.starting",
     "fit_families": "odonata.tails",
     "generate_job_log": "odonata.batch",
+    "init": "odonata.commands",
     "interference": "odonata.study.interference",
+    "log": "odonata.batch:read_job_log",
     "mapping_costs": "odonata.mapping",
     "measure_tail": "odonata.tails",
     "optimal_uplinks": "odonata.network.steering",
@@ -147,12 +158,18 @@ _LAZY = {
     "saturation": "odonata.api",
     "schedule": "odonata.batch",
     "schedule_as_slurm": "odonata.batch",
+    "show": "odonata.commands",
+    "slurm": "odonata.batch:schedule_as_slurm",
     "steer_uplinks": "odonata.network.steering",
     "sweep": "odonata.study.sweeping",
     "topology": "odonata.api",
+    "trace": "odonata.api:describe_trace",
     "verify": "odonata.api",
     "write_report": "odonata.report.html",
 }
+
+#: Commands whose name a module has, which can be called like the function.
+_MODULES = ("mapping", "report", "study", "tails")
 
 _get, _ = on_first_use(__name__, _LAZY)
 
@@ -162,6 +179,18 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("odonata")
+    if name in _MODULES:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    if name == "cluster":
+        from importlib import import_module
+
+        try:
+            return import_module("odonata_live.cluster")
+        except ModuleNotFoundError:
+            message = "odonata.cluster: needs the package odonata-live, which is not installed"
+            raise AttributeError(message) from None
     return _get(name)
 
 

@@ -1,4 +1,7 @@
-"""What a mapping of ranks to nodes costs before anything is simulated."""
+"""What a mapping of ranks to nodes costs before anything is simulated.
+
+``odonata.mapping(scenario)`` is :func:`odonata.mapping_costs`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from odonata import names
 from odonata.errors import ScenarioError
+from odonata.lazy import callable_as
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
 
 if TYPE_CHECKING:
@@ -108,3 +112,6 @@ def _words(mapping: Any) -> str:
         return str(mapping.policy)
     objective = (mapping.objective or "hop-bytes").replace("link-load", "link load")
     return f"{mapping.policy}, swapped for {objective}"
+
+
+callable_as(__name__, f"{__name__}:mapping_costs")

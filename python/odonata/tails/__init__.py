@@ -1,8 +1,10 @@
 """Long tails: how samples of times are distributed, and what they go with.
 
 The same functions serve what was measured on a cluster, what a simulation gave, and public data.
+``odonata.tails(samples)`` does what ``odonata tails`` does.
 """
 
+from odonata.lazy import callable_as
 from odonata.tails.changes import Change, find_changes
 from odonata.tails.correlation import Correlation, correlate
 from odonata.tails.fits import Fit, fit_families
@@ -24,3 +26,5 @@ __all__ = [
     "measure_tail",
     "read_samples",
 ]
+
+callable_as(__name__, "odonata.commands:tails")
