@@ -249,9 +249,9 @@ def checked_table(
     """One table by itself in JSON, as ``checked`` has it, and all mistakes in it."""
 
 def chosen_algorithm(
-    settings: str, operation: str, bytes: int, ranks: int, per_node: int
+    spec_json: str, operation: str, bytes: int, ranks: int, per_node: int
 ) -> tuple[str, int | None, str | None]:
-    """What ``mpi.collectives`` in JSON chooses: algorithm, bytes of segments, NCCL's protocol."""
+    """What a scenario's collectives choose: algorithm, bytes of segments, NCCL's protocol."""
 
 def faults(spec_json: str) -> list[_Mistake]:
     """Everything that keeps a scenario in the engine's form from being simulated."""

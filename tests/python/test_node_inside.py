@@ -398,3 +398,50 @@ def test_a_file_of_the_wiring_says_that_it_has_no_inside_of_nodes(
     assert not ended.value.code
     said = " ".join(capsys.readouterr().err.split())
     assert "in the file every rank is a node" in said and "neither [node]" in said
+
+
+def tree(engine: str, **links: Any) -> float:
+    """Seconds of an all-reduce of 4 MiB along NCCL's trees among 32 GPUs."""
+    motif = {"kind": "collective", "operation": "allreduce", "message": "4 MiB"}
+    motif["algorithm"] = "double-tree"
+    job = {"name": "all", "nodes": 8, "ranks_per_node": 4, "motif": motif}
+    data = machine([job], interface="pxn")
+    data["mpi"] = {"collectives": "nccl"}
+    data["simulation"]["engine"] = engine
+    for link in data["network"]["links"]:
+        data["network"]["links"][link] = LINK | links
+    return seconds(data)
+
+
+def test_trees_take_flows_as_long_as_packets_that_block_no_others() -> None:
+    """With buffers that take all of it; with room for a few packets, some hold up others."""
+    flows = tree("flow")
+    ample = tree("packet", buffer="16 MiB")
+    assert ample == pytest.approx(flows, rel=0.02)
+    assert tree("packet") > 1.1 * ample
+
+
+@pytest.mark.parametrize("choice", ["rail", "pxn"])
+def test_errors_name_the_interface_that_a_node_lacks(choice: str) -> None:
+    job = {
+        "name": "all",
+        "nodes": 8,
+        "ranks_per_node": 4,
+        "motif": {"kind": "all-to-all", "message": "1 KiB"},
+    }
+    data = machine([job], interface=choice)
+    data["failures"] = {"links": [{"interface": "5/2"}]}
+    with pytest.raises(ScenarioError) as caught:
+        odonata.run(Scenario.from_dict(data))
+    text = str(caught.value)
+    assert "interface 2 of node 5 has no way to others" in text
+    assert f'node.interface = "{choice}"' in text
+    assert '"nearest" or "striped"' in text
+    # All nodes lack the rail of a router.
+    data["failures"] = {"routers": "1, 5"}
+    with pytest.raises(
+        ScenarioError, match=r"no node is left .*interface 1 of node 0 .*7 more nodes"
+    ):
+        odonata.run(Scenario.from_dict(data))
+    data["node"]["interface"] = "striped"
+    odonata.run(Scenario.from_dict(data))

@@ -26,7 +26,9 @@ LAYER = 2 * (12 * HIDDEN**2 + 13 * HIDDEN)
 ACTIVATIONS = 2 * WORDS * HIDDEN
 
 
-def step(ranks: int, engine: str = "flow", **keys: Any) -> Scenario:
+def step(
+    ranks: int, engine: str = "flow", mpi: dict[str, Any] | None = None, **keys: Any
+) -> Scenario:
     """A step on a switch without delays and without an embedding, whose collectives are rings."""
     plain = {"layers": LAYERS, "hidden": HIDDEN, "sequence": WORDS, "vocabulary": 0}
     motif = {"kind": "training", "micro_batch": 1, "micro_batches": BATCHES, **keys}
@@ -36,7 +38,7 @@ def step(ranks: int, engine: str = "flow", **keys: Any) -> Scenario:
         {
             "network": {"family": "crossbar", "nodes": ranks, "links": {"terminal": link}},
             "simulation": {"engine": engine},
-            "mpi": {"collectives": {"allreduce": "ring"}},
+            "mpi": {"collectives": {"allreduce": "ring"}, **(mpi or {})},
             "job": [{"name": "step", "nodes": ranks, "motif": motif}],
         }
     )
@@ -151,6 +153,50 @@ def test_with_overlap_only_the_last_bucket_is_exposed() -> None:
     assert exposed(result) == pytest.approx(ring(LAYER, 2), rel=1e-3)
     whole = odonata.run(step(2, overlap=False, flop_rate="1 GFLOP/s"))
     assert exposed(whole) == pytest.approx(ring(LAYERS * LAYER, 2), rel=1e-3)
+
+
+#: A layer's way back takes 4 of 6 parts of its computing, of which the plain shape's parameters
+#: are 24 operations for each word and the square of the hidden size, and attention's scores 4.
+def backward(flops: float) -> float:
+    """Picoseconds in which a layer's gradients are computed."""
+    forward = WORDS * (24 * HIDDEN**2 + 4 * WORDS * HIDDEN)
+    return 2 * forward / flops * 1e12
+
+
+@pytest.mark.parametrize("engine", ["flow", "packet"])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_gradients_go_on_while_a_rank_computes(engine: str, ranks: int) -> None:
+    """All rounds of a layer hide behind the layer before it, if that takes longer, and the last
+    layer's are exposed; otherwise so is what all take longer than computing."""
+    asynchronous = {"progress": "asynchronous"}
+    one = ring(LAYER, ranks)
+    # Half as long as the computing, and twice as long.
+    for share in (0.5, 2.0):
+        flops = backward(1.0) * share / one
+        keys = {"flop_rate": f"{flops:.0f} FLOP/s", "bucket": "1 B"}
+        result = odonata.run(step(ranks, engine, asynchronous, **keys))
+        if share < 1:
+            assert exposed(result) == pytest.approx(one, rel=1e-3)
+        else:
+            # Rings that are under way at once hide each other's latencies, but no bytes.
+            hidden = (LAYERS - 1) * backward(flops)
+            least = LAYERS * 2 * (ranks - 1) / ranks * LAYER / LINK * 1e3
+            assert least - hidden <= exposed(result) <= LAYERS * one - hidden
+        # More rounds than a layer has parts do not hide otherwise.
+        within_calls = exposed(odonata.run(step(ranks, engine, **keys)))
+        if ranks > 2 and share < 1:
+            assert within_calls > 1.5 * exposed(result)
+
+
+def test_nccl_goes_on_while_a_rank_computes() -> None:
+    """Unless it is told not to."""
+    found = []
+    for own in ({}, {"progress": "asynchronous"}, {"progress": "calls"}):
+        mpi = {"collectives": {"library": "nccl", "allreduce": "ring"}, **own}
+        keys = {"flop_rate": "1 GFLOP/s", "bucket": "1 B"}
+        found.append(exposed(odonata.run(step(8, mpi=mpi, **keys))))
+    usual, asynchronous, calls = found
+    assert usual == asynchronous < calls
 
 
 def test_a_pipeline_idles_as_its_papers_say() -> None:

@@ -36,7 +36,7 @@ pub use algorithms::{
 };
 pub use calls::NcclWay;
 pub use groups::Groups;
-pub use nccl::{Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, Nodes, Protocol};
+pub use nccl::{Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, NodeLinks, Nodes, Protocol, Search};
 #[cfg(test)]
 pub(crate) use part::COLLECTIVE_TAGS;
 pub(crate) use part::{Part, Progress};

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use odonata_declare::Named;
 use odonata_units::{Picoseconds, RankId};
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +17,39 @@ use crate::program::{
 };
 use crate::script::{Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 
-/// The processor on which everything happens.
+/// The processor on which a rank computes, and on which everything happens that progresses within
+/// calls.
 const PROCESSOR: ProcessorId = ProcessorId(0);
+/// Where messages are sent and received that progress while the rank computes.
+const BESIDE: ProcessorId = ProcessorId(1);
+
+/// When the messages and collectives go on that a rank has begun.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Named,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageProgress {
+    /// While it calls the library: not while it computes.
+    #[default]
+    Calls,
+    /// At any time: a thread, the interface or a GPU's streams do it beside what the rank computes.
+    Asynchronous,
+}
+
+impl MessageProgress {
+    /// Processors of a rank.
+    pub(crate) const fn processors(self) -> u8 {
+        self.processor().0 + 1
+    }
+
+    /// The one that sends and receives.
+    const fn processor(self) -> ProcessorId {
+        match self {
+            Self::Calls => PROCESSOR,
+            Self::Asynchronous => BESIDE,
+        }
+    }
+}
 
 /// Who waits for a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,15 +122,18 @@ impl State {
 pub struct Interpreter<O> {
     rank: RankId,
     operations: O,
+    /// What does all but the rank's own computing.
+    communicates: ProcessorId,
     state: State,
 }
 
 impl<O: Operations> Interpreter<O> {
     /// The interpreter of `rank`, from the beginning of its operations.
-    pub fn new(rank: RankId, operations: O) -> Self {
+    pub fn new(rank: RankId, operations: O, progress: MessageProgress) -> Self {
         Self {
             rank,
             operations,
+            communicates: progress.processor(),
             state: State::default(),
         }
     }
@@ -107,6 +142,11 @@ impl<O: Operations> Interpreter<O> {
         let request = Request {
             owner,
             waiting: action.waiting(),
+        };
+        let processor = match (owner, action) {
+            (Owner::Collective(_), _) => self.communicates,
+            (_, Action::Compute(_)) => PROCESSOR,
+            _ => self.communicates,
         };
         let slot = match self.state.free.pop() {
             Some(slot) => {
@@ -121,7 +161,7 @@ impl<O: Operations> Interpreter<O> {
         Step::Begin {
             action,
             request: RequestId(slot),
-            processor: PROCESSOR,
+            processor,
         }
     }
 
@@ -255,6 +295,21 @@ struct Place<'a, S: ?Sized> {
     cursor: Cursor,
 }
 
+impl<'a, S: Script> Place<'a, S> {
+    /// The beginning.
+    fn of(script: &'a S, rank: RankId) -> Self {
+        Self {
+            script,
+            rank,
+            cursor: Cursor::default(),
+        }
+    }
+
+    fn interpreted(self, progress: MessageProgress) -> Box<dyn RankProgram + 'a> {
+        Box::new(Interpreter::new(self.rank, self, progress))
+    }
+}
+
 impl<S: Script + ?Sized> Operations for Place<'_, S> {
     fn next(&mut self) -> Result<Operation, ProgramError> {
         Ok(self.script.next(self.rank, &mut self.cursor))
@@ -275,6 +330,35 @@ impl<S: Script + ?Sized> Operations for Place<'_, S> {
     }
 }
 
+/// A script whose messages progress while its ranks compute.
+pub struct Asynchronously<S>(pub S);
+
+impl<S: Script> Program for Asynchronously<S> {
+    fn ranks(&self) -> u32 {
+        Script::ranks(&self.0)
+    }
+
+    fn processors(&self) -> u8 {
+        MessageProgress::Asynchronous.processors()
+    }
+
+    fn has_parallelism(&self) -> bool {
+        Script::has_parallelism(&self.0)
+    }
+
+    fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
+        Ok(Place::of(&self.0, rank).interpreted(MessageProgress::Asynchronous))
+    }
+
+    fn totals(&self) -> Option<Totals> {
+        Script::totals(&self.0)
+    }
+
+    fn iterations(&self) -> u32 {
+        Script::iterations(&self.0)
+    }
+}
+
 impl<S: Script> Program for S {
     fn ranks(&self) -> u32 {
         Script::ranks(self)
@@ -285,12 +369,7 @@ impl<S: Script> Program for S {
     }
 
     fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
-        let place = Place {
-            script: self,
-            rank,
-            cursor: Cursor::default(),
-        };
-        Ok(Box::new(Interpreter::new(rank, place)))
+        Ok(Place::of(self, rank).interpreted(MessageProgress::Calls))
     }
 
     fn totals(&self) -> Option<Totals> {
@@ -304,11 +383,12 @@ impl<S: Script> Program for S {
 
 impl<O: Operations> RankProgram for Interpreter<O> {
     fn next(&mut self, idle: Idle) -> Result<Step, ProgramError> {
+        let goes_on = idle.contains(self.communicates);
+        if goes_on && let Some(step) = self.next_of_collectives() {
+            return Ok(step);
+        }
         if !idle.contains(PROCESSOR) {
             return Ok(Step::Wait(Waiting::Processor));
-        }
-        if let Some(step) = self.next_of_collectives() {
-            return Ok(step);
         }
         loop {
             if std::mem::take(&mut self.state.leave) {
@@ -377,10 +457,10 @@ impl<O: Operations> RankProgram for Interpreter<O> {
                     if handle.is_none() {
                         return Ok(Step::Enter(kind));
                     }
-                    match self.next_of_collectives() {
-                        Some(step) => return Ok(step),
-                        None => continue,
+                    if goes_on && let Some(step) = self.next_of_collectives() {
+                        return Ok(step);
                     }
+                    continue;
                 }
                 Operation::EndIteration => return Ok(Step::EndIteration),
                 Operation::Finish => {

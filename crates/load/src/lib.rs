@@ -33,7 +33,7 @@ pub use communicator::{Communicator, Member, Members};
 pub use cursor::Cursor;
 pub use error::LoadError;
 pub use grid::{Grid, Offset};
-pub use interpreter::Interpreter;
+pub use interpreter::{Asynchronously, Interpreter, MessageProgress};
 pub use listing::{ListedStep, Listing, listing};
 pub use open_loop::{Arrivals, OpenLoop, Process, ProcessName};
 pub use parallelism::Parallelism;

@@ -201,7 +201,7 @@ pub enum Step {
         action: Action,
         /// Its name until it is complete.
         request: RequestId,
-        /// Who does it: one that is idle. Of a receive: who takes it in.
+        /// Who does it, after what keeps it busy. Of a receive: who takes it in.
         processor: ProcessorId,
     },
     /// Nothing until something is complete.

@@ -182,7 +182,7 @@ impl Program for Trace {
 
     fn processors(&self) -> u8 {
         match &self.kind {
-            Kind::Mpi(_) => 1,
+            Kind::Mpi(trace) => trace.processors(),
             Kind::Scheduled(trace) => trace.processors(),
         }
     }

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 
 use odonata_load::{
-    Action, Context, Cursor, Idle, Operation, ProcessorId, Program, ProgramError, RankProgram,
-    RequestId, Script, Step, Totals, Waiting,
+    Action, Asynchronously, Context, Cursor, Handle, Idle, Need, Operation, ProcessorId, Program,
+    ProgramError, RankProgram, RequestId, Script, Step, Totals, Waiting,
 };
 use odonata_mpi::{
     Envelope, Failure, Incoming, Matched, NO_REQUEST, Outgoing, Rank, Transport, receive, sent,
@@ -241,6 +241,34 @@ fn a_long_message_is_asked_for_and_both_ranks_say_what_they_did_when() {
     let sent: Vec<_> = wire.ranks[0].traffic().collect();
     assert_eq!(sent.len(), 1);
     assert_eq!((sent[0].0, sent[0].1.bytes), (RankId(1), 5_000));
+}
+
+/// A receiver that computes grants a message when it is done, or at once where messages go on beside.
+#[test]
+fn a_long_message_is_granted_while_its_receiver_computes() {
+    let compute = 100 * (SEND + RECEIVE + LATENCY);
+    let handle = Handle(0);
+    let later = || {
+        let Operation::Do(action) = take(0) else {
+            unreachable!()
+        };
+        vec![
+            Operation::Begin { action, handle },
+            Operation::Compute(Picoseconds(compute)),
+            Operation::Wait {
+                handles: [handle].into(),
+                need: Need::All,
+            },
+        ]
+    };
+    let ranks = || Listed(vec![vec![send(1, 5_000)], later()]);
+    let granted = SEND + LATENCY + RECEIVE;
+    let plans = plan(Asynchronously(ranks()), asking());
+    assert_eq!(run(&plans).finished, [granted + LATENCY, compute]);
+    let plans = plan(ranks(), asking());
+    let granted = compute + RECEIVE;
+    let comes = granted + 2 * LATENCY;
+    assert_eq!(run(&plans).finished, [granted + LATENCY, comes + RECEIVE]);
 }
 
 #[test]

@@ -1,33 +1,63 @@
 //! How the collectives of a job are carried out.
 
 use odonata_declare::{Listed, Named};
-use odonata_load::collective::{Algorithms, CollectiveCall, Family, Groups, Nccl, NcclWay, Nodes};
+use odonata_load::collective::{
+    Algorithms, CollectiveCall, Family, Groups, Nccl, NcclWay, NodeLinks, Nodes,
+};
 use odonata_load::{CollectiveKind, LoadError, Member};
+use odonata_network::Topology;
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId};
 
 use crate::error::SpecError;
 use crate::spec;
 
-/// What NCCL's tuner goes by.
-fn nccl(settings: &spec::Nccl) -> Result<Nccl, SpecError> {
-    let path = |key: &str| format!("mpi.collectives.nccl.{key}");
-    let rate = |key: &str, rate| {
-        Bandwidth::new(rate).map_err(|error| SpecError::new(path(key), error.to_string()))
+/// What NCCL's search makes channels of: the interfaces of a node and the links inside it. A node without
+/// an inside has one interface, its link.
+pub(crate) fn links_of(topology: &Topology) -> NodeLinks {
+    let Some(inside) = &topology.inside else {
+        return NodeLinks {
+            interfaces: 1,
+            interface: topology.link_class(topology.port_of_node[0]).bandwidth,
+            inside: None,
+        };
     };
-    if !(1..=8).contains(&settings.channels) {
-        return Err(SpecError::value(
-            path("channels"),
-            settings.channels,
-            "1 to 8",
-        ));
+    let port = inside.plane.port_of_node[inside.port_of(0, 0).index()];
+    NodeLinks {
+        interfaces: inside.interfaces,
+        interface: inside.plane.link_class(port).bandwidth,
+        inside: Bandwidth::new(inside.rank_bandwidth).ok(),
+    }
+}
+
+/// What NCCL's tuner goes by.
+fn nccl(settings: &spec::Nccl, links: NodeLinks) -> Result<Nccl, SpecError> {
+    let path = |key: &str| format!("mpi.collectives.nccl.{key}");
+    let rate = |key: &str, rate: Option<u64>, found: Bandwidth| match rate {
+        Some(rate) => {
+            Bandwidth::new(rate).map_err(|error| SpecError::new(path(key), error.to_string()))
+        }
+        None => Ok(found),
+    };
+    let found = settings.gpu.search(links);
+    let channels = settings.channels.unwrap_or(found.channels);
+    if !(1..=8).contains(&channels) {
+        return Err(SpecError::value(path("channels"), channels, "1 to 8"));
     }
     Ok(Nccl {
         version: settings.version,
         gpu: settings.gpu,
         cpu: settings.cpu,
-        channels: settings.channels,
-        network: rate("network_bandwidth", settings.network_bandwidth_bytes_per_s)?,
-        within: rate("node_bandwidth", settings.node_bandwidth_bytes_per_s)?,
+        channels,
+        network: rate(
+            "network_bandwidth",
+            settings.network_bandwidth_bytes_per_s,
+            found.network,
+        )?,
+        within: rate(
+            "node_bandwidth",
+            settings.node_bandwidth_bytes_per_s,
+            found.within,
+        )?,
         algorithms: allowed(&settings.algo, &path("algo"))?,
         protocols: allowed(&settings.proto, &path("proto"))?,
     })
@@ -68,9 +98,10 @@ fn allowed<T: Copy + Named + Listed + 'static>(
 }
 
 /// The settings of a scenario, for a job whose ranks are in these groups of the
-/// network, and on these nodes.
+/// network, and on these nodes. Of NCCL nodes have these `links`.
 pub(crate) fn algorithms(
     settings: &spec::Collectives,
+    links: Option<NodeLinks>,
     group_of_rank: &[GroupId],
     node_of_rank: &[NodeId],
 ) -> Result<Algorithms, SpecError> {
@@ -91,7 +122,10 @@ pub(crate) fn algorithms(
             "library = \"nccl\", whose tuner it is for",
         ));
     }
-    let nccl = settings.nccl.as_ref().map(nccl).transpose()?;
+    let nccl = match links.filter(|_| settings.family == Family::Nccl) {
+        None => Nccl::default(),
+        Some(links) => nccl(&settings.nccl.clone().unwrap_or_default(), links)?,
+    };
     let groups: Vec<u32> = group_of_rank.iter().map(|group| group.0).collect();
     let mut algorithms = Algorithms {
         family: settings.family,
@@ -99,7 +133,7 @@ pub(crate) fn algorithms(
         segment: Bytes(settings.segment_bytes),
         groups: Some(Groups::new(&groups)),
         nodes: Some(Nodes::new(node_of_rank)),
-        nccl: nccl.unwrap_or_default(),
+        nccl,
         ..Algorithms::default()
     };
     for (operation, name) in &settings.algorithms.0 {
@@ -131,6 +165,7 @@ fn setting_of(operation: CollectiveKind) -> &'static str {
 pub(crate) fn of_nccl(
     settings: &spec::Collectives,
     asked: &spec::Collective,
+    links: NodeLinks,
     node_of_rank: &[NodeId],
 ) -> Option<(NcclWay, u64)> {
     let ranks = node_of_rank.len() as u32;
@@ -142,7 +177,7 @@ pub(crate) fn of_nccl(
         .as_deref()
         .or_else(|| set.map(|(_, name)| name.as_str()).next())
         .filter(|name| *name != "auto");
-    let algorithms = algorithms(settings, &[], node_of_rank).ok()?;
+    let algorithms = algorithms(settings, Some(links), &[], node_of_rank).ok()?;
     let bytes = Bytes(asked.message_bytes);
     let way = algorithms.of_nccl(operation, named, bytes, ranks)?;
     let blocks = match operation {
@@ -200,7 +235,7 @@ mod tests {
             algorithms: spec::NamedAlgorithms([(operation.to_owned(), name.to_owned())].into()),
             ..spec::Collectives::default()
         };
-        algorithms(&settings, &[GroupId(0), GroupId(1)], &[])
+        algorithms(&settings, None, &[GroupId(0), GroupId(1)], &[])
     }
 
     #[test]
@@ -213,14 +248,14 @@ mod tests {
             combine_bandwidth_bytes_per_s: Some(1),
             ..spec::Collectives::default()
         };
-        let error = algorithms(&slow, &[], &[]).unwrap_err();
+        let error = algorithms(&slow, None, &[], &[]).unwrap_err();
         assert_eq!(error.path, "mpi.collectives.combine_bandwidth");
         let empty = spec::Collectives {
             segment_bytes: 0,
             ..spec::Collectives::default()
         };
         assert_eq!(
-            algorithms(&empty, &[], &[]).unwrap_err().path,
+            algorithms(&empty, None, &[], &[]).unwrap_err().path,
             "mpi.collectives.segment"
         );
     }
@@ -236,7 +271,14 @@ mod tests {
             }),
             ..spec::Collectives::default()
         };
-        let found = |settings: &spec::Collectives| algorithms(settings, &[], &[]);
+        let found = |settings: &spec::Collectives| {
+            let links = NodeLinks {
+                interfaces: 8,
+                interface: Bandwidth::new(50_000_000_000).unwrap(),
+                inside: None,
+            };
+            algorithms(settings, Some(links), &[], &[])
+        };
         let taken = found(&with(Family::Nccl, "Ring", "^LL128")).unwrap().nccl;
         assert_eq!(*taken.algorithms, [NcclAlgorithm::Ring]);
         assert_eq!(*taken.protocols, [Protocol::Ll, Protocol::Simple]);

@@ -28,6 +28,7 @@ use crate::named_file::{in_file, read_file};
 use crate::run::parameter_refused;
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 use crate::storage::{self, PlacedStorage};
+use crate::topology::why_lost;
 
 /// A job with its nodes.
 #[derive(Clone)]
@@ -133,7 +134,7 @@ pub(crate) fn plan_each(
 }
 
 /// The nodes that jobs do not get, as they are out of service.
-fn lost_nodes(topology: &Topology) -> Vec<NodeId> {
+pub(crate) fn lost_nodes(topology: &Topology) -> Vec<NodeId> {
     let lost = topology.lost_nodes();
     match &topology.inside {
         None => lost.collect(),
@@ -147,7 +148,7 @@ fn lost_nodes(topology: &Topology) -> Vec<NodeId> {
 
 /// The router of each node that jobs get, and the group of each router: of nodes with an inside, the
 /// router of the first interface on the first plane.
-fn routers_and_groups(topology: &Topology) -> (Vec<RouterId>, Vec<GroupId>) {
+pub(crate) fn routers_and_groups(topology: &Topology) -> (Vec<RouterId>, Vec<GroupId>) {
     let router_of_node = match &topology.inside {
         None => (0..topology.nodes())
             .map(|node| topology.router_of_node(NodeId::from_index(node)))
@@ -226,8 +227,14 @@ fn plan_job(
     let path = |key: &str| format!("job[{position}].{key}");
     let recording = match &job.load {
         Load::Motif(motif) => {
-            let algorithms = collectives::algorithms(&scenario.mpi.collectives, &[], &[])?;
-            load::read_recording(motif, job.ranks, &algorithms, &path("motif"))?
+            let algorithms = collectives::algorithms(
+                &scenario.mpi.collectives,
+                Some(collectives::links_of(topology)),
+                &[],
+                &[],
+            )?;
+            let how = (&algorithms, scenario.mpi.message_progress());
+            load::read_recording(motif, job.ranks, how, &path("motif"))?
         }
         Load::Traffic(_) => None,
     };
@@ -299,7 +306,9 @@ fn plan_job(
         Placement::Isolated => state.claim_groups(&allocated),
         _ => state.claim(&allocated),
     };
-    claimed.map_err(|error| SpecError::new(path("placement"), error.to_string()))?;
+    claimed.map_err(|error| {
+        SpecError::new(path("placement"), error.to_string() + &why_lost(scenario))
+    })?;
     // Ranks of nodes with an inside have nodes of the topology for themselves.
     let (allocated, places, ranks_per_place) = match &topology.inside {
         None => (allocated.clone(), allocated, per_node),
@@ -337,8 +346,10 @@ fn plan_job(
             node_of_rank,
             topology,
             storage: file_system,
+            progress: scenario.mpi.message_progress(),
             algorithms: collectives::algorithms(
                 &scenario.mpi.collectives,
+                Some(collectives::links_of(topology)),
                 &group_of_rank,
                 &whole_nodes,
             )?,
@@ -483,8 +494,11 @@ fn allocate(
         "ranks"
     };
     let stream = &mut StreamKey::new(scenario.seed, Purpose::Placement).stream(position as u64);
-    place(&request, &placing.state, stream)
-        .map_err(|refusal| refused(&refusal, scenario, position, key))
+    place(&request, &placing.state, stream).map_err(|refusal| {
+        let mut error = refused(&refusal, scenario, position, key);
+        error.message += &why_lost(scenario);
+        error
+    })
 }
 
 /// Refuses jobs with groups that nothing joins, where a network may have such.

@@ -1,6 +1,6 @@
 //! What the ranks of a scenario's job do, written down for others to carry out.
 
-use odonata_load::{Listing, WalkError, listing};
+use odonata_load::{Listing, MessageProgress, WalkError, listing};
 use odonata_run::JobLoad;
 use serde_json::{Value, json};
 
@@ -22,8 +22,11 @@ pub fn list_program(
     job: usize,
     iterations: u32,
 ) -> Result<Listing, SpecError> {
-    let topology = build_topology(scenario)?;
-    let planned = plan_jobs(scenario, &topology)?;
+    // What ranks do one after another; whoever carries it out has a progress of its own.
+    let mut scenario = scenario.clone();
+    scenario.mpi.progress = Some(MessageProgress::Calls);
+    let topology = build_topology(&scenario)?;
+    let planned = plan_jobs(&scenario, &topology)?;
     let path = format!("job[{job}]");
     let Some(planned) = planned.get(job) else {
         let found = scenario.jobs.len();

@@ -14,8 +14,8 @@ use odonata_load::motif::{
 };
 use odonata_load::replay::{self, Compute, Trace};
 use odonata_load::{
-    Arrivals, Blocks, FileSystem, Grid, LoadError, OpenLoop, Partners, Pattern, Permutation, Phase,
-    Phases, Process, Program, Rates, Script, Turn,
+    Arrivals, Asynchronously, Blocks, FileSystem, Grid, LoadError, MessageProgress, OpenLoop,
+    Partners, Pattern, Permutation, Phase, Phases, Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::JobLoad;
@@ -43,6 +43,8 @@ pub(crate) struct JobContext<'a> {
     pub topology: &'a Topology,
     /// How the job carries out collectives.
     pub algorithms: Algorithms,
+    /// When messages go on that its ranks have begun.
+    pub progress: MessageProgress,
     /// How files lie on the file system, if there is one.
     pub storage: Option<FileSystem>,
     /// What plug-ins say.
@@ -96,7 +98,7 @@ impl Recording {
 pub(crate) fn read_recording(
     motif: &Motif,
     ranks: Option<u32>,
-    algorithms: &Algorithms,
+    (algorithms, progress): (&Algorithms, MessageProgress),
     path: &str,
 ) -> Result<Option<Recording>, SpecError> {
     match &motif.kind {
@@ -130,6 +132,7 @@ pub(crate) fn read_recording(
                 repeat_rank: *repeat_rank,
                 ranks,
                 algorithms: algorithms.clone(),
+                progress,
                 region: region(start.clone(), end.clone()),
             };
             let trace = Trace::open(file, options)
@@ -190,7 +193,7 @@ fn build_program(
     context: &JobContext<'_>,
 ) -> Result<Arc<dyn Program>, SpecError> {
     if let Some(script) = context.additions.program(context) {
-        return Ok(Arc::new(script?));
+        return Ok(progressing(script?, context.progress));
     }
     if let MotifKind::Trace(spec::Trace { .. }) = motif.kind {
         return match recording {
@@ -203,7 +206,14 @@ fn build_program(
         };
     }
     let script = build_script(motif, recording, context, &context.path("motif"))?;
-    Ok(Arc::new(script))
+    Ok(progressing(script, context.progress))
+}
+
+fn progressing(script: Arc<dyn Script>, progress: MessageProgress) -> Arc<dyn Program> {
+    match progress {
+        MessageProgress::Calls => Arc::new(script),
+        MessageProgress::Asynchronous => Arc::new(Asynchronously(script)),
+    }
 }
 
 /// Builds the motif at key `path`, any but a trace.
@@ -411,7 +421,8 @@ fn build_phases(
             spec::Phase::Motif(motif) => {
                 let matrix = match motif.kind {
                     MotifKind::Matrix(spec::Matrix { .. }) => {
-                        read_recording(motif, Some(context.ranks), &context.algorithms, &path)?
+                        let how = (&context.algorithms, context.progress);
+                        read_recording(motif, Some(context.ranks), how, &path)?
                     }
                     _ => None,
                 };

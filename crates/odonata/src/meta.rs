@@ -4,7 +4,7 @@ use odonata_run::{JobLoad, Reconfiguration};
 use odonata_units::NodeId;
 use serde_json::{Value, json};
 
-use crate::collectives::of_nccl;
+use crate::collectives::{links_of, of_nccl};
 use crate::finished::Run;
 use crate::load::global_bandwidth;
 use crate::spec::{Family, Load, Motif, MotifKind, Scenario};
@@ -85,7 +85,9 @@ fn collectives(run: &Run) -> Vec<Value> {
             Some(inside) => ranks.map(|&rank| inside.node_of(rank)).collect(),
         };
         let settings = &run.scenario.mpi.collectives;
-        let (way, bytes) = of_nccl(settings, asked, &nodes).filter(|_| asked.repeats.is_none())?;
+        let links = links_of(&run.topology);
+        let (way, bytes) =
+            of_nccl(settings, asked, links, &nodes).filter(|_| asked.repeats.is_none())?;
         Some(json!({
             "job": planned.plan.name,
             "operation": asked.operation.name(),

@@ -4,10 +4,10 @@
 use std::any::type_name;
 
 use odonata_declare::{Entry, Named, entries};
-use odonata_load::CollectiveKind;
 use odonata_load::application::{Application, Model, Schedule};
 use odonata_load::collective::{self, Cpu, Family as Library, Gpu, NcclVersion};
 use odonata_load::replay::Format as TraceFormat;
+use odonata_load::{CollectiveKind, MessageProgress};
 use odonata_scheduler::log::{Format as LogFormat, Kind as LogKind, Unit};
 use odonata_units::{Bytes, NodeId};
 use serde::Serialize;
@@ -16,6 +16,7 @@ use crate::collectives;
 use crate::coupling::Traffic;
 use crate::error::SpecError;
 use crate::spec;
+use crate::topology::build_topology;
 
 /// Things that are called by a name, of one kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,13 +53,13 @@ const AUTO: Entry = Entry {
 /// What is chosen: the algorithm, the bytes of its segments and NCCL's protocol.
 pub type Chosen = (&'static str, Option<u64>, Option<&'static str>);
 
-/// What the rules of the library of `mpi.collectives` choose for an operation of `ranks`, of which
-/// `per_node` are on each node, with a vector of these bytes, or blocks.
+/// What the rules of the library of a scenario's `mpi.collectives` choose for an operation of `ranks`,
+/// of which `per_node` are on each node, with a vector of these bytes, or blocks.
 ///
 /// # Errors
-/// If the settings are wrong, or there is no such operation.
+/// If the scenario is wrong, or there is no such operation.
 pub fn chosen_algorithm(
-    settings: &spec::Collectives,
+    scenario: &spec::Scenario,
     operation: &str,
     bytes: u64,
     (ranks, per_node): (u32, u32),
@@ -66,7 +67,12 @@ pub fn chosen_algorithm(
     let nodes: Vec<NodeId> = (0..ranks)
         .map(|rank| NodeId(rank / per_node.max(1)))
         .collect();
-    let algorithms = collectives::algorithms(settings, &[], &nodes)?;
+    let settings = &scenario.mpi.collectives;
+    let links = match settings.family {
+        Library::Nccl => Some(collectives::links_of(&build_topology(scenario)?)),
+        _ => None,
+    };
+    let algorithms = collectives::algorithms(settings, links, &[], &nodes)?;
     let chosen = algorithms.chosen(operation, Bytes(bytes), ranks);
     let (name, segment, protocol) =
         chosen.map_err(|error| SpecError::new("mpi.collectives", error.to_string()))?;
@@ -111,6 +117,7 @@ pub fn registry() -> Vec<List> {
         list::<spec::CongestionControlName>("congestion_control"),
         list::<spec::Engine>("engine"),
         list::<spec::Completion>("rendezvous_completion"),
+        list::<MessageProgress>("progress"),
         list::<spec::Placement>("placement"),
         list::<spec::GrapModeName>("grap_mode"),
         mappings(),

@@ -39,6 +39,19 @@ pub(crate) fn moments(scenario: &Scenario) -> Result<Vec<(Picoseconds, Topology)
     }
 }
 
+/// Why nodes are out of service that work, as words behind an error; nothing if none are, or for another
+/// reason.
+pub(crate) fn why_lost(scenario: &Scenario) -> String {
+    let why = || {
+        let whole = whole(scenario).ok()?;
+        let inside = whole.inside.clone()?;
+        let failures = &scenario.network.failures;
+        let listed = failures.listed(scenario.simulation.duration_ps);
+        inside.why_lost(&listed.without_rail(&whole).ok()?)
+    };
+    why().map_or(String::new(), |why| format!("; {why}"))
+}
+
 /// The links of a scenario's network that lose packets during the run; `None`: none do.
 ///
 /// # Errors

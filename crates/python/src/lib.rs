@@ -222,20 +222,20 @@ mod _engine {
         Ok((table, found.into_iter().map(mistake).collect()))
     }
 
-    /// The algorithm, the bytes of its segments and NCCL's protocol that the library of
-    /// `mpi.collectives`, in JSON, chooses for an operation of `ranks`, at least one, `per_node` on
+    /// The algorithm, the bytes of its segments and NCCL's protocol that the library of a scenario
+    /// in the engine's form chooses for an operation of `ranks`, at least one, `per_node` on
     /// each node, with a vector of these bytes, or blocks.
     #[pyfunction]
     fn chosen_algorithm(
-        settings: &str,
+        spec_json: &str,
         operation: &str,
         bytes: u64,
         ranks: u32,
         per_node: u32,
     ) -> PyResult<odonata::Chosen> {
-        let settings = serde_json::from_str(settings)
+        let scenario = Scenario::from_json(spec_json)
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        odonata::chosen_algorithm(&settings, operation, bytes, (ranks, per_node))
+        odonata::chosen_algorithm(&scenario, operation, bytes, (ranks, per_node))
             .map_err(|error| PyValueError::new_err(error.to_string()))
     }
 

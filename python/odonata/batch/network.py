@@ -328,7 +328,10 @@ class SharedMachine(Network):
 
         form = {**self.scenario().normalised(), "jobs": []}
         wiring = ask(_engine.topology, json.dumps(form))
-        return len(wiring["node_router"]) - int(sum(wiring.get("node_out_of_service", ())))
+        working = len(wiring["node_router"]) - int(sum(wiring.get("node_out_of_service", ())))
+        # Of nodes with an inside the wiring has the ranks.
+        ranks: int = (form["network"].get("node") or {"ranks": 1})["ranks"]
+        return working // ranks
 
     def scenario(self) -> Scenario:
         """The scenario of the machine.

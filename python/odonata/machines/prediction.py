@@ -255,9 +255,8 @@ class Predictor:
         check(case)
         if ours != "auto":
             return case
-        rules = json.dumps(self._form["mpi"]["collectives"])
         chosen, segment, protocol = _engine.chosen_algorithm(
-            rules, operation, case.message, case.ranks, per_node
+            json.dumps(self._form), operation, case.message, case.ranks, per_node
         )
         return replace(case, algorithm=chosen, segment=segment, protocol=protocol)
 

@@ -55,8 +55,9 @@ odonata_declare::table! {
     /// - **Data**: in the last micro-batch's way back the gradients of layers are
     ///   all-reduced among data-parallel ranks, without blocking, as soon as
     ///   `bucket_bytes` of them are complete (Li et al.: *PyTorch Distributed*, VLDB
-    ///   2020); with `overlap = false` in one blocking all-reduce at the end. Then
-    ///   first and last stage add up the gradients of the embedding that they share.
+    ///   2020); with `overlap = false` in one blocking all-reduce at the end. Those of logits that
+    ///   share no parameters with the embedding come first, the embedding's last. Then
+    ///   first and last stage add up the gradients of the embedding if they share it.
     ///
     /// - **ZeRO** (Rajbhandari et al. 2020): with `zero = 1` gradients are reduce-scattered, and weights
     ///   gathered at the end; with 2 gradients are reduce-scattered after every micro-batch, as no rank
@@ -72,8 +73,8 @@ odonata_declare::table! {
     /// Defaults: the model of 1.7 billion parameters of SC 2021, table 1 (24 layers,
     /// hidden 2304, sequence 2048, vocabulary 51,200, 137 teraFLOP/s per GPU), numbers
     /// of 2 bytes, buckets of 25 MiB (PyTorch's), a micro-batch of 4 sequences. Not
-    /// modelled: the optimiser's own time; recomputation of activations; progress of non-blocking collectives while a
-    /// rank computes (they advance between the parts of layers).
+    /// modelled: the optimiser's own time; recomputation of activations; what communication takes of a
+    /// GPU's computing. Whether it goes on while a rank computes `mpi.progress` says.
     pub struct Training {
         /// Published model whose layers, hidden size, vocabulary, attention and experts these are;
         /// instead of the keys that say so. Its `sequence` unless that is given. Stages may differ by a
@@ -445,6 +446,9 @@ impl Skeleton for Training {
             (1, false) => 2 * embedding,
             _ => embedding,
         };
+        // Gradients of logits come first where they are no part of the embedding's.
+        let reduces_logits =
+            self.overlap && !shape.tied && shape.vocabulary > 0 && self.zero < Some(2);
         let gradient_calls = |layers: &[u32]| -> Bucket {
             let dense = layers
                 .iter()
@@ -573,7 +577,11 @@ impl Skeleton for Training {
                 None => Vec::new(),
                 Some(_) => (0..self.pipeline).map(last_gather).collect(),
             },
-            embedding: reduce(gradients(ends), data),
+            embedding: reduce(
+                gradients(if reduces_logits { embedding } else { ends }),
+                data,
+            ),
+            of_logits: reduces_logits.then(|| reduce(gradients(embedding), data)),
             summed: Arc::new(algorithms.allreduce(gradients(embedding), 2)),
             context: Division::strided(self.tensor, context),
             experts: Division::strided(1, expert),

@@ -2,7 +2,8 @@
 //! algorithms follow.
 //!
 //! Source: NVIDIA's NCCL (github.com/NVIDIA/nccl), `src/graph/tuning.cc` of releases 2.18.5, 2.21.5
-//! and 2.28 (model and constants), `src/graph/connect.cc` (each channel twice) and
+//! and 2.28 (model and constants), `src/graph/search.cc` and `topo.h` of 2.28 (rates of channels),
+//! `src/graph/connect.cc` (each channel twice) and
 //! `src/graph/trees.cc` (double binary tree), `src/device/all_reduce.h` (`runTreeSplit`: up and down
 //! at once), `src/enqueue.cc` (sizes of chunks), `src/include/device.h` (buffers), `src/include/collectives.h` (PAT). What the
 //! algorithms are is also in Z. Hu et al., *Demystifying NCCL*, 2025. Left out: NVLS and CollNet,
@@ -99,6 +100,111 @@ pub enum Gpu {
     /// B100, B200.
     #[serde(rename = "blackwell")]
     Blackwell,
+}
+
+/// What of a node NCCL's search makes channels of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeLinks {
+    /// Interfaces of a node.
+    pub interfaces: u32,
+    /// Rate of each.
+    pub interface: Bandwidth,
+    /// Rate at which a GPU sends to the others of its node; `None`: of all its NVLinks.
+    pub inside: Option<Bandwidth>,
+}
+
+/// What NCCL's search finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// Channels between nodes.
+    pub channels: u32,
+    /// Bandwidth of all of them together.
+    pub network: Bandwidth,
+    /// The same within a node.
+    pub within: Bandwidth,
+}
+
+impl Gpu {
+    /// Channels' rates that the search tries, in GB/s: within a node and between nodes
+    /// (`speedArrayIntra`, `speedArrayInter` and those of SM90 and SM100).
+    const fn rates(self) -> [&'static [f64]; 2] {
+        match self {
+            Self::Volta | Self::Ampere => [
+                &[
+                    40.0, 30.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0, 3.0,
+                ],
+                &[
+                    48.0, 30.0, 28.0, 24.0, 20.0, 18.0, 15.0, 12.0, 10.0, 9.0, 7.0, 6.0, 5.0, 4.0,
+                    3.0, 2.4, 1.2, 0.24, 0.12,
+                ],
+            ],
+            Self::Hopper => [
+                &[
+                    60.0, 50.0, 40.0, 30.0, 24.0, 20.0, 15.0, 12.0, 11.0, 6.0, 3.0,
+                ],
+                &[
+                    48.0, 45.0, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0, 6.0, 3.0,
+                    2.4, 1.2, 0.24, 0.12,
+                ],
+            ],
+            Self::Blackwell => [
+                &[
+                    90.0, 80.0, 70.0, 60.0, 50.0, 45.0, 40.0, 30.0, 24.0, 20.0, 19.0, 18.0,
+                ],
+                &[
+                    96.0, 80.0, 48.0, 45.1, 42.0, 40.0, 30.0, 24.0, 22.0, 20.0, 17.5, 15.0, 12.0,
+                    6.0, 3.0, 2.4, 1.2, 0.24, 0.12,
+                ],
+            ],
+        }
+    }
+
+    /// NVLinks of a GPU, their rate, and the rate that NCCL takes them for (`SM80_NVLINK_BW` and so
+    /// on), in GB/s each direction.
+    const fn links(self) -> (f64, f64, f64) {
+        match self {
+            Self::Volta => (6.0, 25.0, 20.0),
+            Self::Ampere => (12.0, 25.0, 20.0),
+            Self::Hopper => (18.0, 25.0, 20.6),
+            Self::Blackwell => (18.0, 50.0, 40.1),
+        }
+    }
+
+    /// What the search finds on nodes with these interfaces and links. It looks for channels of the
+    /// highest rate first, and takes lower ones, down to half, if all together carry more
+    /// (`ncclTopoCompute`, `ncclTopoCompareGraphs`).
+    pub fn search(self, node: NodeLinks) -> Search {
+        let [within, between] = self.rates();
+        let found = |rate: f64, rates: &[f64]| {
+            let mut best = (1, rate);
+            let fitting = rates.iter().filter(|&&one| one <= rate);
+            for (place, &one) in fitting.enumerate() {
+                let count = (rate / one).floor();
+                let (most, highest) = best;
+                if place > 0 && one / highest <= 0.49 {
+                    break;
+                }
+                if place == 0 || count * one > f64::from(most) * highest {
+                    best = (count as u32, one);
+                }
+            }
+            best
+        };
+        let gigabytes = |rate: Bandwidth| rate.bytes_per_second() as f64 / 1e9;
+        let all = |count: f64, rate: f64, or: Bandwidth| {
+            Bandwidth::new((count * rate * 1e9).round() as u64).unwrap_or(or)
+        };
+        let (each, rate) = found(gigabytes(node.interface), between);
+        let channels = node.interfaces.saturating_mul(each);
+        let (links, whole, taken) = self.links();
+        let inside = node.inside.map_or(links * whole, gigabytes) * taken / whole;
+        let (rings, speed) = found(inside, within);
+        Search {
+            channels: channels.clamp(1, MOST_CHANNELS),
+            network: all(f64::from(channels), rate, node.interface),
+            within: all(f64::from(rings), speed, node.interface),
+        }
+    }
 }
 
 /// Makers of processors whose constants differ.

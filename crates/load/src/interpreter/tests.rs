@@ -27,7 +27,7 @@ impl Operations for List {
 }
 
 fn interpreter(all: Vec<Operation>) -> Interpreter<List> {
-    Interpreter::new(RankId(0), List { all, next: 0 })
+    Interpreter::new(RankId(0), List { all, next: 0 }, MessageProgress::Calls)
 }
 
 const IDLE: Idle = Idle::NONE.and(PROCESSOR);

@@ -54,6 +54,10 @@ impl MpiTrace {
         &self.facts
     }
 
+    pub fn processors(&self) -> u8 {
+        self.options.progress.processors()
+    }
+
     pub fn start(&self, rank: RankId) -> Result<Box<dyn RankProgram + '_>, ProgramError> {
         let effects = Effects::within(
             self.source.as_ref(),
@@ -63,7 +67,8 @@ impl MpiTrace {
         )
         .map_err(|error| ProgramError(format!("rank {rank}: {error}")))?;
         let replay = Replay::new(effects, &self.options, rank.0, &self.communicators);
-        Ok(Box::new(Interpreter::new(rank, replay)))
+        let progress = self.options.progress;
+        Ok(Box::new(Interpreter::new(rank, replay, progress)))
     }
 
     /// What it sends; `None` if collectives do, whose messages are those of their

@@ -4,6 +4,7 @@ use super::clock::Compute;
 use super::partners::Partners;
 use super::region::Region;
 use crate::collective::Algorithms;
+use crate::interpreter::MessageProgress;
 
 /// How a trace is replayed.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +13,8 @@ pub struct Options {
     pub compute: Compute,
     /// How collectives are carried out.
     pub algorithms: Algorithms,
+    /// When the messages of a trace of MPI go on; schedules and graphs of tasks say that themselves.
+    pub progress: MessageProgress,
     /// One rank's DUMPI trace stands for all.
     pub repeat_rank: Option<Partners>,
     /// Number of ranks: with `repeat_rank` that of the job; otherwise the trace must

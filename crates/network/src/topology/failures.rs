@@ -331,6 +331,17 @@ impl Failures {
         Ok((topology, losses))
     }
 
+    /// The nodes of `whole` that are out of service though they work, as messages keep to one interface
+    /// and this one of theirs has no way to the others: the first of each node.
+    ///
+    /// # Errors
+    /// As [`Failures::of`].
+    pub fn without_rail(&self, whole: &Topology) -> Result<Vec<(NodeId, u32)>, FailureError> {
+        let mut damage = self.damage(whole)?;
+        damage.cut_off(whole)?;
+        Ok(damage.without_rail)
+    }
+
     /// What is left of `whole` from the start of the run on and from each moment on at which routes
     /// are made anew, in order; nothing if none are during the run. These moments are those at which
     /// links, routers or nodes fail or work again, and as much later as routes take to follow.
@@ -515,6 +526,8 @@ struct Damage {
     lost_nodes: Vec<bool>,
     /// The inside of nodes, if they have one.
     inside: Option<Arc<NodeInside>>,
+    /// Nodes that lack an interface and so have no way to others, and that interface.
+    without_rail: Vec<(NodeId, u32)>,
 }
 
 fn wrong<T>(entry: Entry, message: impl Into<String>) -> Result<T, FailureError> {
@@ -540,6 +553,7 @@ impl Damage {
                 Some(inside) => vec![false; inside.nodes() as usize],
             },
             inside: topology.inside.clone(),
+            without_rail: Vec::new(),
         }
     }
 
@@ -1004,11 +1018,19 @@ impl Damage {
         }
         let mut cut_off = 0;
         for (node, out) in inside.without_way(&working).into_iter().enumerate() {
-            cut_off += u32::from(out && !self.lost_nodes[node]);
-            self.lost_nodes[node] |= out;
+            if out && !self.lost_nodes[node] {
+                cut_off += 1;
+                self.lost_nodes[node] = true;
+                if !inside.choice.takes_others() {
+                    let dark = (working[node] & inside.all_interfaces()).trailing_ones();
+                    self.without_rail.push((NodeId::from_index(node), dark));
+                }
+            }
         }
         if self.lost_nodes.iter().all(|lost| *lost) {
-            return wrong(Entry::All, "no node is left that works");
+            let why = inside.why_lost(&self.without_rail);
+            let why = why.map_or(String::new(), |why| format!(": {why}"));
+            return wrong(Entry::All, format!("no node is left that works{why}"));
         }
         for node in (0..self.lost_nodes.len()).filter(|&node| self.lost_nodes[node]) {
             let routers = index_range(inside.routers_of(NodeId::from_index(node)));

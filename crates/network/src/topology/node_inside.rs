@@ -237,6 +237,9 @@ pub struct NodeInside {
     pub choice: InterfaceChoice,
     /// What joins the ranks of a node; `None`: there is one.
     pub network: Option<InsideNetwork>,
+    /// Bandwidth at which a rank sends to the others of its node, over all links that it has there, in
+    /// bytes per second; 0 if it is alone.
+    pub rank_bandwidth: u64,
     /// One copy of the network; its nodes are interfaces.
     pub plane: Arc<Topology>,
     /// Node of a plane that each interface of a plane is: node by node of the machine. Shape:
@@ -408,6 +411,25 @@ impl NodeInside {
             };
             counts.remove(&planes);
         }
+    }
+
+    /// Why nodes are out of service of which an interface each has no way to others, and what to do.
+    pub fn why_lost(&self, without_rail: &[(NodeId, u32)]) -> Option<String> {
+        let &(node, interface) = without_rail.first()?;
+        let others = match without_rail.len() {
+            1 => String::new(),
+            count => format!(" and {} more nodes lack one", count - 1),
+        };
+        let allowed = match self.planes {
+            1 => "\"nearest\" or \"striped\", which take",
+            _ => "\"striped\", which takes",
+        };
+        Some(format!(
+            "interface {interface} of node {node} has no way to others{others}, and with \
+             node.interface = \"{}\" a node that lacks one is out of service; take {allowed} the \
+             interfaces that work, or repair it",
+            self.choice.name()
+        ))
     }
 
     /// What of the planes and interfaces works in `topology`, a network of such nodes of which a part has
@@ -604,6 +626,7 @@ impl NodeInsideSpec {
             planes: self.planes,
             choice: self.choice,
             network: self.network.as_ref().map(|network| network.0),
+            rank_bandwidth: self.rank_bandwidth(),
             plane: Arc::new(plane),
             port_of_interface,
         };
@@ -629,6 +652,20 @@ impl NodeInsideSpec {
         let mut topology = Topology::new(wiring)?;
         topology.inside = Some(Arc::new(inside));
         Ok(topology)
+    }
+
+    /// See [`NodeInside::rank_bandwidth`].
+    fn rank_bandwidth(&self) -> u64 {
+        let links = |network| match network {
+            InsideNetwork::Switch => 1,
+            InsideNetwork::Mesh => u64::from(self.ranks - 1),
+        };
+        self.network.as_ref().map_or(0, |(network, class)| {
+            class
+                .bandwidth
+                .bytes_per_second()
+                .saturating_mul(links(*network))
+        })
     }
 
     fn title(&self, plane: &Topology) -> String {
@@ -673,20 +710,13 @@ impl NodeInsideSpec {
         };
         let interface = fastest(&mut inside.port_of_interface.iter().copied());
         let at_rank = u64::from(self.interfaces.div_ceil(self.ranks));
-        let (links, buffer) = match &self.network {
-            None => (
-                0,
-                inside.plane.link_class(inside.plane.port_of_node[0]).buffer,
-            ),
-            Some((network, class)) => {
-                let links = match network {
-                    InsideNetwork::Switch => 1,
-                    InsideNetwork::Mesh => u64::from(self.ranks - 1),
-                };
-                (links * class.bandwidth.bytes_per_second(), class.buffer)
-            }
+        let buffer = match &self.network {
+            None => inside.plane.link_class(inside.plane.port_of_node[0]).buffer,
+            Some((_, class)) => class.buffer,
         };
-        let bandwidth = interface.saturating_mul(at_rank).saturating_add(links);
+        let bandwidth = interface
+            .saturating_mul(at_rank)
+            .saturating_add(inside.rank_bandwidth);
         classes.push(LinkClass {
             name: LinkKind::Terminal.name().into(),
             kind: LinkKind::Terminal,

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use odonata_network::Topology;
 use odonata_placement::Policy;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::Allocation;
@@ -78,6 +79,7 @@ impl ApplicationNetwork {
         };
         shared.scenario.mpi = spec.mpi.clone();
         shared.scenario.seed = spec.seed;
+        let (of_job, spec) = &with_gpus(log, of_job, spec, &shared.topology)?;
         let own = own_policies(of_job, spec)?;
         shared.allotment.place_by(own);
         let machine = WiredMachine::new(shared)?;
@@ -147,6 +149,43 @@ impl ApplicationNetwork {
         }
         Ok(())
     }
+}
+
+/// What jobs do that ask for some GPUs of each of their nodes, where nodes have several ranks: the same
+/// with as many ranks on a node. By job of the log, by place among the applications that are returned.
+fn with_gpus(
+    log: &JobLog,
+    of_job: &[Option<u32>],
+    spec: &ApplicationsSpec,
+    topology: &Topology,
+) -> Result<(Vec<Option<u32>>, ApplicationsSpec), Error> {
+    let (mut of_job, mut spec) = (of_job.to_vec(), spec.clone());
+    let Some(inside) = topology.inside.as_ref().filter(|_| !spec.queue) else {
+        return Ok((of_job, spec));
+    };
+    spec.placed.resize(spec.jobs.len(), false);
+    let mut known = BTreeMap::new();
+    for (job, application) in log.jobs.iter().zip(&mut of_job) {
+        let (Some(application), Some(gpus)) = (application, job.gpus_per_node()) else {
+            continue;
+        };
+        if gpus > u64::from(inside.ranks) {
+            let found = format!("job {} with {gpus} GPUs on each node", job.id);
+            let allowed = format!("at most {}, node.ranks", inside.ranks);
+            return Err(wrong("machine.node.ranks", found, allowed));
+        }
+        let place = known.entry((*application, gpus)).or_insert_with(|| {
+            let place = *application as usize;
+            spec.jobs.push(Job {
+                ranks_per_node: gpus as u32,
+                ..spec.jobs[place].clone()
+            });
+            spec.placed.push(spec.placed[place]);
+            spec.jobs.len() as u32 - 1
+        });
+        *application = *place;
+    }
+    Ok((of_job, spec))
 }
 
 /// By job of the log: the policy of its own by which it is placed, if it has one.

@@ -21,7 +21,7 @@ use super::fallible::FallibleNetwork;
 use super::footprint::{Footprints, Loads, Sent};
 use super::global_links::GlobalLinks;
 use super::jobs::Communication;
-use super::machine::{NodesOfJobs, SharedMachine, node_rate};
+use super::machine::{NodesOfJobs, SharedMachine, node_rate, refuse_inside};
 use super::spec::wrong;
 use super::traffic::{Traffic, named_traffics};
 use crate::error::Error;
@@ -78,6 +78,7 @@ impl FlowNetwork {
             allotment,
             ..
         } = machine;
+        refuse_inside(&topology)?;
         let circuits = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
         let by_tables = matches!(
             routing.algorithm,

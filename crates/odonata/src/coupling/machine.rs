@@ -16,7 +16,7 @@ use odonata_units::{GroupId, NodeId, Picoseconds};
 use super::circuits::JobCircuits;
 use super::spec::{MachineSpec, wrong};
 use crate::error::{Error, refused};
-use crate::jobs::policy;
+use crate::jobs::{lost_nodes, policy, routers_and_groups};
 use crate::routing::{routing_spec, usual_of_flows};
 use crate::spec::{CircuitSource, Family, Placement, Scenario};
 use crate::topology::build_topology;
@@ -99,10 +99,6 @@ impl SharedMachine {
                 allowed,
             ));
         }
-        if network.node.is_some() {
-            let allowed = "a machine without [node], as jobs of a schedule get nodes of one rank";
-            return Err(wrong("machine.node", "nodes with an inside", allowed));
-        }
         if !network.router.traffic_classes.is_empty() {
             let allowed = "none with [schedule], whose jobs name no class";
             return Err(wrong("machine.router.traffic_class", "classes", allowed));
@@ -112,8 +108,8 @@ impl SharedMachine {
         let network = &scenario.network;
         let usual = usual_of_flows(network, &topology);
         let routing = routing_spec(&network.routing, &usual)?;
-        let lost = topology.lost_nodes().count() as u32;
-        let found = topology.nodes() as u32 - lost;
+        let lost = lost_nodes(&topology).len() as u32;
+        let found = nodes_of(&topology) - lost;
         let nodes = nodes.unwrap_or(found);
         if found < nodes {
             let allowed = format!("a network with the {nodes} nodes of the schedule");
@@ -123,8 +119,9 @@ impl SharedMachine {
             };
             return Err(wrong("machine", found, allowed));
         }
-        if let Some(groups) = grap.filter(|&groups| groups != topology.groups) {
-            let allowed = format!("{}, the groups of the network", topology.groups);
+        let of_network = topology.plane().groups;
+        if let Some(groups) = grap.filter(|&groups| groups != of_network) {
+            let allowed = format!("{of_network}, the groups of the network");
             let found = format!("{groups} groups");
             return Err(Error::Spec(crate::SpecError::value(
                 "grap.groups",
@@ -149,6 +146,26 @@ impl SharedMachine {
             routing,
             reconfigurable: joined,
         })
+    }
+}
+
+/// Nodes that jobs get: with an inside whole ones.
+fn nodes_of(topology: &Topology) -> u32 {
+    match &topology.inside {
+        None => topology.nodes() as u32,
+        Some(inside) => inside.nodes(),
+    }
+}
+
+/// Refuses nodes with an inside, whose ranks a `kind` of traffic does not tell apart.
+pub(super) fn refuse_inside(topology: &Topology) -> Result<(), Error> {
+    match topology.inside {
+        None => Ok(()),
+        Some(_) => {
+            let allowed = "a machine without [node] where jobs have a named traffic; with it a mix of \
+                           applications, [[job]], which say what the ranks of a node do";
+            Err(wrong("machine.node", "nodes with an inside", allowed))
+        }
     }
 }
 
@@ -189,17 +206,19 @@ impl NodesOfJobs {
             let found = placement.name();
             wrong("placement", found, allowed)
         })?;
-        let all = topology.nodes() as u32;
-        let routers = (0..all).map(|node| topology.router_of_node(NodeId(node)));
-        let wiring = Wiring::new(routers.collect(), topology.group_of_router.clone());
-        let wiring = wiring.map_err(refused)?;
-        let mut nodes_of = vec![vec![]; topology.groups as usize];
-        for node in (0..all).map(NodeId).filter(|&node| !topology.is_lost(node)) {
-            nodes_of[topology.group_of_node(node).index()].push(node);
+        let all = nodes_of(topology);
+        let (routers, group_of_router) = routers_and_groups(topology);
+        let lost = lost_nodes(topology);
+        let groups = topology.plane().groups;
+        let mut nodes_of = vec![vec![]; groups as usize];
+        for (node, router) in (0..all).map(NodeId).zip(&routers) {
+            if !lost.contains(&node) {
+                nodes_of[group_of_router[router.index()].index()].push(node);
+            }
         }
+        let wiring = Wiring::new(routers, group_of_router).map_err(refused)?;
         let used: Vec<usize> = if even {
             // As `GrapMachine::equal_groups` counts them.
-            let groups = topology.groups;
             let size = |group| (nodes / groups + u32::from(group < nodes % groups)) as usize;
             (0..groups).map(size).collect()
         } else {
@@ -218,7 +237,6 @@ impl NodesOfJobs {
                 return Err(wrong("machine", found, allowed));
             }
         }
-        let lost = topology.lost_nodes().collect();
         let mut state = MachineState::without(Arc::new(wiring), lost);
         let others: Vec<NodeId> = (nodes_of.iter().zip(&used))
             .flat_map(|(of, &used)| of[used..].iter().copied())

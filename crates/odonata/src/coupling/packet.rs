@@ -23,7 +23,7 @@ use serde_json::Value;
 
 use super::fallible::FallibleNetwork;
 use super::jobs::Communication;
-use super::machine::{NodesOfJobs, SharedMachine, node_rate};
+use super::machine::{NodesOfJobs, SharedMachine, node_rate, refuse_inside};
 use super::spec::{PacketSpec, Stretch, wrong};
 use super::traffic::Traffic;
 use super::wired::WiredMachine;
@@ -95,6 +95,7 @@ impl PacketNetwork {
                 return Err(wrong(key, 0, "above 0"));
             }
         }
+        refuse_inside(&machine.topology)?;
         machine.scenario.simulation.packet_bytes = spec.packet_bytes;
         let machine = WiredMachine::new(machine)?;
         Ok(Self {

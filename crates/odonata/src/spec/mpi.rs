@@ -3,6 +3,7 @@
 pub use odonata_run::Completion;
 use std::collections::BTreeMap;
 
+use odonata_load::MessageProgress;
 use odonata_load::collective::{self, Cpu, Family, Gpu, NcclVersion};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -94,9 +95,25 @@ table! {
         /// others.
         #[serde(skip_serializing_if = "Option::is_none")]
         within_node: Option<WithinNode> = None,
+        /// When the messages and non-blocking collectives go on that a rank has begun: only between
+        /// its computations, or beside them, which costs the computations nothing. Schedules and
+        /// graphs of tasks (GOAL, Chakra) say that themselves. Default: `asynchronous` with the
+        /// library `nccl`, whose streams are not those that compute, otherwise `calls`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        progress: Option<MessageProgress> = None,
         /// Which algorithms carry out collectives: those that the rules of a library choose, or
         /// those that a table names.
         collectives: Collectives = Collectives::default() => Notes { short: Some("library"), called: Some("a library"), ..Notes::NONE },
+    }
+}
+
+impl Mpi {
+    /// When messages go on that have begun.
+    pub fn message_progress(&self) -> MessageProgress {
+        self.progress.unwrap_or(match self.collectives.family {
+            Family::Nccl => MessageProgress::Asynchronous,
+            _ => MessageProgress::Calls,
+        })
     }
 }
 
@@ -109,16 +126,22 @@ table! {
         gpu: Gpu = Gpu::Hopper,
         /// Maker of the nodes' processors.
         cpu: Cpu = Cpu::Intel,
-        /// Channels that NCCL's search finds, which enter a node at different ranks: one for each
-        /// interface of a node, but no more than eight. NCCL has each of them twice. With fewer ranks
-        /// on a node there is one for each rank.
-        channels: u32 = 4 => Notes { most: Some(8.0), ..Notes::COUNT },
+        /// Channels that NCCL's search finds, which enter a node at different ranks. NCCL has each of
+        /// them twice. With fewer ranks on a node there is one for each rank. Default: as its search
+        /// finds them for the interfaces of a node, one for each whose rate is no more than that of a
+        /// channel, but no more than eight.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        channels: Option<u32> = None => Notes { most: Some(8.0), ..Notes::COUNT },
         /// Bandwidth from node to node that NCCL finds, of all rings together: its log has it as
         /// number of channels and bandwidth of each. With fewer ranks on a node than channels, each
-        /// has its share.
-        network_bandwidth_bytes_per_s: u64 = 384_000_000_000 => Notes::BANDWIDTH,
-        /// The same within a node, for jobs on one node.
-        node_bandwidth_bytes_per_s: u64 = 370_000_000_000 => Notes::BANDWIDTH,
+        /// has its share. Default: as its search finds it for the links of a node's interfaces, of
+        /// which channels have rates of a list (24 GB/s of 25, 48 of 50).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        network_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
+        /// The same within a node, for jobs on one node. Default: for the links of `node.network`;
+        /// without it for the NVLinks of the GPU.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        node_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
         /// `NCCL_ALGO`: names of algorithms (`ring`, `tree`, `pat`) with commas between them, those
         /// that are allowed, or after a `^` those that are not. Default: all.
         algo: String = String::new(),
@@ -140,8 +163,8 @@ table! {
         /// Size of the segments in which `chain`, `binary` and `split-binary` send if they are
         /// named here; if a library's rules choose one of them, they choose the size too.
         segment_bytes: u64 = 32 * 1024 => Notes::POSITIVE,
-        /// What NCCL's tuner goes by; only with `library = "nccl"`. Default: that of a node with eight
-        /// H100.
+        /// What NCCL's tuner goes by; only with `library = "nccl"`. Default: H100, and channels as its
+        /// search finds them.
         #[serde(skip_serializing_if = "Option::is_none")]
         nccl: Option<Nccl> = None,
         /// Algorithms that are named.

@@ -420,10 +420,6 @@ impl<'a> Reader<'a> {
             let allowed = "only with [network], which joins the nodes";
             self.refuse("node", describe(table), allowed);
         }
-        if given.contains_key("schedule") {
-            let allowed = "only without [schedule], whose nodes have no inside";
-            self.refuse("node", describe(table), allowed);
-        }
         Some(Value::Object(self.declared_table(
             "node",
             "Node",

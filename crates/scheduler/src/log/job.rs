@@ -169,6 +169,13 @@ pub struct Job {
 }
 
 impl Job {
+    /// GPUs of each of its nodes that it asked for (Slurm's `--gres=gpu:4`, `--gpus`), if the log says so.
+    pub fn gpus_per_node(&self) -> Option<u64> {
+        let asked = self.request.as_ref()?.gres.iter();
+        let gpus = asked.filter(|one| *one.name == *"gpu");
+        Some(gpus.map(|one| one.count).sum()).filter(|&count| count > 0)
+    }
+
     /// A job of which nothing is known but when it came, how long it ran and on
     /// how many nodes.
     pub fn new(id: impl Into<Box<str>>, submit: Seconds, run: Seconds, nodes: u32) -> Self {

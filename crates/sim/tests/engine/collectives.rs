@@ -3,19 +3,20 @@
 
 use std::sync::Arc;
 
-use odonata_load::Member;
 use odonata_load::collective::{
     Algorithms, AllgatherAlgorithm, AllreduceAlgorithm, AlltoallAlgorithm, BarrierAlgorithm,
     BroadcastAlgorithm, CollectiveCall, GatherAlgorithm, Groups, Nccl, ReduceAlgorithm,
     ReduceScatterAlgorithm, ScanAlgorithm, ScatterAlgorithm,
 };
 use odonata_load::motif::{Collective, Repeat};
+use odonata_load::{Asynchronously, Communicator, Handle, Member, Need, Operation, Program};
 use odonata_network::LinkKind;
 use odonata_run::{EngineConfig, HostCosts, InjectionOrder, JobLoad, NicModel, Protocol};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::support::{
-    MINIMAL, RATE, TO_THE_END, assert_conserved, bandwidth, config, crossbar, job, link, simulate,
+    Listed, MINIMAL, RATE, TO_THE_END, assert_conserved, bandwidth, config, crossbar, job, link,
+    simulate,
 };
 
 /// Latency of a link.
@@ -115,9 +116,14 @@ impl Machine {
 
     /// How long a call takes, in picoseconds.
     fn time(&self, call: CollectiveCall, ranks: u32) -> f64 {
-        let terminal = link(LinkKind::Terminal, RATE, WIRE, 1 << 20);
         let motif = Collective::new(ranks, call, Repeat::ONCE).unwrap();
-        let load = JobLoad::Closed(Arc::new(motif));
+        self.end(Arc::new(motif), ranks)
+    }
+
+    /// When a program ends, in picoseconds.
+    fn end(&self, program: Arc<dyn Program>, ranks: u32) -> f64 {
+        let terminal = link(LinkKind::Terminal, RATE, WIRE, 1 << 20);
+        let load = JobLoad::Closed(program);
         let mut job = job("collective", 0..ranks, load);
         job.protocol = Protocol {
             costs: HostCosts {
@@ -606,5 +612,56 @@ fn channels_share_a_ring_and_trees_are_as_deep_as_they_should() {
         // Twice the vector goes over each link: no bandwidth is above what the links carry.
         let time = ideal.time(call(trees, 1, bytes.into()), ranks);
         assert!(time >= 2.0 * m * net.byte, "{ranks} ranks: {time}");
+    }
+}
+
+/// A ring of all-reduce that does not block, beside a computation: where it goes on meanwhile the
+/// longer of the two counts; where it goes on only between computations all rounds but the first
+/// come after one that is longer than a round.
+#[test]
+fn an_allreduce_goes_on_beside_a_computation_or_after_it() {
+    let (ranks, bytes) = (4, 1 << 20);
+    let ring = Algorithms {
+        allreduce: Some(AllreduceAlgorithm::Ring),
+        ..algorithms()
+    };
+    let communicator = Arc::new(Communicator::world(ranks));
+    for machine in MACHINES {
+        let call = ring.allreduce(Bytes(bytes), ranks);
+        let alone = machine.time(call.clone(), ranks);
+        let call = Arc::new(call);
+        let beside = |compute: f64| {
+            let handle = Handle(0);
+            let all = vec![
+                Operation::Collective {
+                    communicator: communicator.clone(),
+                    call: call.clone(),
+                    handle: Some(handle),
+                },
+                Operation::Compute(Picoseconds(compute as u64)),
+                Operation::Wait {
+                    handles: [handle].into(),
+                    need: Need::All,
+                },
+            ];
+            Listed(vec![all; ranks as usize])
+        };
+        for share in [0.001, 0.4, 1.0, 1.6, 40.0] {
+            let compute = (share * alone).floor();
+            let asynchronous = machine.end(Arc::new(Asynchronously(beside(compute))), ranks);
+            assert_eq!(asynchronous, alone.max(compute), "{machine:?}, {share}");
+        }
+        let net = machine.loggp();
+        let block = bytes as f64 / f64::from(ranks);
+        let rounds = f64::from(2 * (ranks - 1));
+        let combined = f64::from(ranks - 1) * net.combining(block);
+        let compute = 2.0 * alone;
+        let later = net.receive + combined + (rounds - 1.0) * net.message(block);
+        let expected = net.send + compute + later;
+        let time = machine.end(Arc::new(beside(compute)), ranks);
+        assert!(
+            (time / expected - 1.0).abs() <= TOLERANCE,
+            "{machine:?}: {time}, {expected}"
+        );
     }
 }

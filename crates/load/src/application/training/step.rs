@@ -127,7 +127,10 @@ pub(super) struct Step {
     pub all: Vec<Bucket>,
     /// Weights at the end, of a rank of the pipeline.
     pub last_gathers: Vec<Gathers>,
+    /// Gradients of the embedding, and of the logits if those are not reduced earlier.
     pub embedding: Arc<CollectiveCall>,
+    /// Gradients of the logits, where they are complete before all others and are reduced meanwhile.
+    pub of_logits: Option<Arc<CollectiveCall>>,
     pub summed: Arc<CollectiveCall>,
     pub context: Division,
     pub experts: Division,
@@ -147,12 +150,14 @@ impl From<Option<Operation>> for Act {
     }
 }
 
-/// Places of a way before its layers: the message, earlier reductions, logits.
-const BEFORE: u64 = 3;
+/// Places of a way before its layers: the message, earlier reductions, logits and their gradients.
+const BEFORE: u64 = 4;
 /// Places of a layer.
 const PLACES: u64 = 14;
 /// Handles of gathered weights, beyond all those of gradients.
 const GATHERED: u64 = 1 << 40;
+/// The handle of the logits' gradients, beyond all.
+const OF_LOGITS: Handle = Handle(1 << 41);
 
 impl Step {
     /// The stage that a way goes through.
@@ -260,6 +265,11 @@ impl Step {
             (0, _) => self.pass(rank, way, false),
             (1, _) => self.reduced_before(way, stage),
             (2, _) => logits(false),
+            (3, _) if last && !forward && self.order.is_last(way) => self
+                .of_logits
+                .as_ref()
+                .and_then(|call| self.in_data(rank, false, call, Some(OF_LOGITS))),
+            (3, _) => None,
             (_, None) => {
                 let layer = ((place - BEFORE) / PLACES) as u32;
                 self.in_layer(rank, way, stage, layer, (place - BEFORE) % PLACES)
@@ -413,6 +423,7 @@ impl Step {
             1 if self.overlap => Act::Do(Operation::Wait {
                 handles: own()
                     .flat_map(|(stage, chunk)| self.handles(chunk, stage))
+                    .chain([OF_LOGITS])
                     .collect(),
                 need: Need::All,
             }),
@@ -422,7 +433,7 @@ impl Step {
             2 => all()
                 .and_then(|all| self.in_data(rank, true, all.experts.as_ref()?, None))
                 .into(),
-            3 if (first || last) && self.embeds => {
+            3 if (first || last && self.of_logits.is_none()) && self.embeds => {
                 self.in_data(rank, false, &self.embedding, None).into()
             }
             4 if first != last && self.embeds && self.tied => {

@@ -1,6 +1,8 @@
 use odonata_units::Bandwidth;
 
-use super::super::{Algorithms, Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, Nodes, Protocol};
+use super::super::{
+    Algorithms, Cpu, Gpu, Nccl, NcclAlgorithm, NcclVersion, NodeLinks, Nodes, Protocol,
+};
 use super::*;
 
 /// Both sides of every limit that MPICH documents.
@@ -239,9 +241,14 @@ fn what_is_chosen_has_a_name() {
     assert!(chosen("barrier", 1).is_err());
 }
 
-/// Polaris: four A100 and two interfaces of 24 GB/s a node, as NCCL rounds them, without LL128,
-/// which is off where a processor is between GPU and interface.
+/// Polaris: four A100 and two interfaces of 25 GB/s a node, without LL128, which is off where a
+/// processor is between GPU and interface.
 fn polaris(version: NcclVersion, nodes: u32) -> Algorithms {
+    let found = Gpu::Ampere.search(NodeLinks {
+        interfaces: 2,
+        interface: Bandwidth::new(25_000_000_000).unwrap(),
+        inside: None,
+    });
     let node_of_member: Vec<u32> = (0..4 * nodes).map(|member| member / 4).collect();
     Algorithms {
         family: Family::Nccl,
@@ -250,8 +257,9 @@ fn polaris(version: NcclVersion, nodes: u32) -> Algorithms {
             version,
             gpu: Gpu::Ampere,
             cpu: Cpu::Amd,
-            channels: 2,
-            network: Bandwidth::new(48_000_000_000).unwrap(),
+            channels: found.channels,
+            network: found.network,
+            within: found.within,
             protocols: [Protocol::Ll, Protocol::Simple].into(),
             ..Nccl::default()
         },
@@ -327,4 +335,36 @@ fn nccl_takes_what_it_is_allowed() {
     };
     let (name, _, _) = alone.chosen("allgather", Bytes(256 * 1024), 256).unwrap();
     assert_eq!(name, "pat");
+}
+
+/// Two channels of 24 GB/s on Polaris and eight of 48 on a DGX H100, whose NVLinks are 6 rings of 60
+/// GB/s, those of an A100 6 of 40. Half of the links inside are half of the rings; an interface of
+/// 800 Gb/s has two channels of Hopper's rates and one of Blackwell's; one of 10 Gb/s has one of
+/// 1.2 GB/s, one below all rates one of its own.
+#[test]
+fn nccl_finds_channels_of_its_rates() {
+    let rate = |gigabytes: f64| Bandwidth::new((gigabytes * 1e9).round() as u64).unwrap();
+    for (gpu, interfaces, interface, inside, expected) in [
+        (Gpu::Ampere, 2, 25.0, None, (2, 48.0, 240.0)),
+        (Gpu::Ampere, 8, 25.0, Some(300.0), (8, 192.0, 240.0)),
+        (Gpu::Hopper, 8, 50.0, None, (8, 384.0, 360.0)),
+        (Gpu::Hopper, 8, 50.0, Some(225.0), (8, 384.0, 180.0)),
+        (Gpu::Hopper, 1, 100.0, None, (2, 96.0, 360.0)),
+        (Gpu::Blackwell, 8, 100.0, None, (8, 768.0, 720.0)),
+        (Gpu::Hopper, 1, 1.25, None, (1, 1.2, 360.0)),
+        (Gpu::Volta, 1, 0.1, None, (1, 0.1, 120.0)),
+    ] {
+        let found = gpu.search(NodeLinks {
+            interfaces,
+            interface: rate(interface),
+            inside: inside.map(rate),
+        });
+        let (channels, network, within) = expected;
+        let expected = (channels, rate(network), rate(within));
+        assert_eq!(
+            (found.channels, found.network, found.within),
+            expected,
+            "{gpu:?}"
+        );
+    }
 }
