@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 import odonata
-from odonata import Checkpoint, Scenario, ScenarioError, _engine, verify
+from odonata import Checkpoint, OdonataError, Scenario, ScenarioError, _engine, verify
+from odonata.batch.from_scenario import run_schedules
 from odonata.cli import main
 from odonata.names import INTERFACE_CHOICE
 from odonata.network.cost import parts
@@ -445,3 +446,74 @@ def test_errors_name_the_interface_that_a_node_lacks(choice: str) -> None:
         odonata.run(Scenario.from_dict(data))
     data["node"]["interface"] = "striped"
     odonata.run(Scenario.from_dict(data))
+
+
+def queue(level: str, *jobs: tuple[int, int, int]) -> Scenario:
+    """A queue of all-reduces of 8 MiB: nodes, GPUs of each and iterations of each job."""
+    motif = {"kind": "collective", "operation": "allreduce", "message": "8 MiB"}
+    entries = [
+        {
+            "name": f"job-{number}",
+            "nodes": nodes,
+            "ranks_per_node": gpus,
+            "submit": f"{number} s",
+            "motif": {**motif, "iterations": iterations},
+        }
+        for number, (nodes, gpus, iterations) in enumerate(jobs)
+    ]
+    data = machine(entries, interface="pxn")
+    data["mpi"] = {"collectives": "nccl"}
+    data["schedule"] = {"policy": "easy", "network": {"level": level}}
+    return Scenario.from_dict(data)
+
+
+@pytest.mark.parametrize("level", ["flow", "packet"])
+def test_queues_get_whole_nodes(level: str) -> None:
+    """Jobs of 5, 4 and 3 of the 8 nodes: the second waits for the first, the third starts at once,
+    though its ranks are few. Each runs as long as its iterations take in a run of their own."""
+    jobs = (5, 4, 20_000), (4, 2, 20_000), (3, 1, 20_000)
+    (schedule,) = run_schedules(queue(level, *jobs))
+    rows = {row["id"]: row for row in schedule.jobs.to_pylist()}
+    first, second, third = (rows[f"job-{number}"] for number in range(3))
+    assert (first["start_s"], third["start_s"]) == (0, 2)
+    assert second["start_s"] == first["end_s"]
+    for row, (nodes, gpus, iterations) in zip((first, second, third), jobs, strict=True):
+        motif = {"kind": "collective", "operation": "allreduce", "message": "8 MiB"}
+        job = {"name": "alone", "nodes": nodes, "ranks_per_node": gpus, "motif": motif}
+        data = machine([job], interface="pxn")
+        data["mpi"] = {"collectives": "nccl"}
+        data["simulation"]["engine"] = level
+        # To the next second; all leave their rails to each other.
+        expected = iterations * seconds(data)
+        assert row["end_s"] - row["start_s"] == pytest.approx(expected, abs=1.0, rel=0.02)
+
+
+def test_jobs_of_a_log_use_the_gpus_that_they_asked_for(tmp_path: Path) -> None:
+    """Slurm counts GPUs of all nodes (`--gpus`, `--gres`); jobs of as many are simulated once."""
+    head = "JobID|Submit|Start|End|State|NNodes|AllocCPUS|ReqTRES|Timelimit|Elapsed"
+    log = tmp_path / "gpus.txt"
+    data = machine([], interface="pxn")
+    motif = {"kind": "collective", "operation": "allreduce", "message": "8 MiB"}
+    data["job"] = [{"name": "all", "nodes": 1, "motif": {**motif, "iterations": 1000}}]
+    data["mpi"] = {"collectives": "nccl"}
+    data["schedule"] = {
+        "log": str(log),
+        "nodes": 8,
+        "network": {"level": "flow", "mix": ["all=100%"]},
+    }
+
+    def windows(*gpus: int) -> int:
+        lines = [head]
+        for number, count in enumerate(gpus):
+            asked = f"billing=2,cpu=2,gres/gpu={count},node=2"
+            day = f"2024-01-0{number + 1}T00:0"
+            times = f"{day}0:00|{day}0:00|{day}0:40"
+            lines.append(f"{number}|{times}|COMPLETED|2|2|{asked}|01:00:00|00:00:40")
+        log.write_text("\n".join(lines) + "\n")
+        (schedule,) = run_schedules(Scenario.from_dict(data))
+        return int(schedule.summary["network"]["windows"]["simulated"])
+
+    same = windows(8, 8)
+    assert windows(8, 2) == 2 * same
+    with pytest.raises(OdonataError, match=r"job 1 with 8 GPUs .*at most 4, node.ranks"):
+        windows(8, 16)
