@@ -40,7 +40,7 @@ result.jobs  # an Arrow table
 result.to_pandas("links")  # the same for pandas …
 result.to_polars("links")  # … and polars (pip install polars), without a copy
 result.summary_dict["jobs"][0]["message_latency_p99_ps"]
-result.most_loaded_links(5)  # with names: g3 r12 → g5 r40 (global)
+result.most_loaded_links(5)  # with names: r12 (g1) → r40 (g5), global
 result.plot.latency()  # a matplotlib figure
 result.plot.latency("latency.svg")  # the same figure in a file: .png, .pdf or .svg
 result.save("results/mine", plots=True)

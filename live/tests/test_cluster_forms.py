@@ -207,6 +207,9 @@ def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: 
     assert bandwidths == [10e9, 30e9, 40e9]
     assert odonata.verify(out / "machine.toml")
     assert odonata.Scenario.from_file(out / "machine.toml").title == name
+    assert described["network"] == name
+    next_ = f"odonata schedule LOG --network flow --machine {out / 'machine.toml'} --mpi-share 30%"
+    assert next_ in " ".join(written.output.split())
 
 
 LEAVES = """

@@ -42,10 +42,54 @@ if TYPE_CHECKING:
 RATE_WINDOW_S = 3.0
 
 
+#: Where no bar can be drawn, such as in a batch job's file, a line says so often how far it is.
+LINE_EVERY_S = 30.0
+
+
+class Lines:
+    """Says how far something is where no bar can be drawn: a line now and then.
+
+    Args:
+        console: Where to; nothing is said if it is a terminal, which has a bar.
+        title: What is done.
+    """
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console, self._title = console, title
+        self._began = self._last = time.monotonic()
+        self._from: float | None = None
+
+    def __call__(self, share: float, remaining_s: float | None = None) -> None:
+        """Takes over a report.
+
+        Args:
+            share: That is done.
+            remaining_s: How long it still takes, if that is known better than from the share.
+        """
+        now = time.monotonic()
+        if self._from is None:
+            # What was done before says nothing of the speed.
+            self._from = share
+        if self._console.is_terminal or now - self._last < LINE_EVERY_S:
+            return
+        self._last = now
+        gained = share - self._from
+        if remaining_s is None and gained > 0:
+            remaining_s = (now - self._began) * (1 - share) / gained
+        left = "" if remaining_s is None else f", about {display.clock(remaining_s)} left"
+        self._console.print(
+            f"{self._title}: {display.percent(share)} done{left}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
 class _OneBar:
     """A bar with its title, share, some columns between, and the time that remains."""
 
-    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
+    def __init__(self, console: Console, title: str, *columns: ProgressColumn) -> None:
+        self._lines = Lines(console, title)
         self._bar = Bar(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=None),
@@ -76,16 +120,17 @@ class ProofBar(_OneBar):
     """Shows how far a proof is; a context manager that is called with what is done and of all.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
     """
 
     def __init__(self, console: Console) -> None:
-        super().__init__(console)
+        super().__init__(console, "Proving")
         self._task = self._bar.add_task("Proving", total=None)
 
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=done, total=total)
+        self._lines(done / max(total, 1))
 
 
 class StudyBar(_OneBar):
@@ -95,17 +140,18 @@ class StudyBar(_OneBar):
     simulations are.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
         title: Of the study.
     """
 
     def __init__(self, console: Console, title: str) -> None:
-        super().__init__(console, TextColumn("{task.fields[done]}"))
+        super().__init__(console, title, TextColumn("{task.fields[done]}"))
         self._task = self._bar.add_task(escape(title), total=1.0, done="")
 
     def __call__(self, share: float, done: int) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=share, done=f"{done} simulations done")
+        self._lines(share)
 
 
 class JobsBar(_OneBar):
@@ -114,18 +160,19 @@ class JobsBar(_OneBar):
     A context manager; within it, call it with the jobs that have ended and with all.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
         title: What is done.
     """
 
     def __init__(self, console: Console, title: str) -> None:
-        super().__init__(console, TextColumn("{task.fields[done]}"))
+        super().__init__(console, title, TextColumn("{task.fields[done]}"))
         self._task = self._bar.add_task(escape(title), total=None, done="")
 
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
         said = f"{done:,} of {total:,} jobs"
         self._bar.update(self._task, completed=done, total=total, done=said)
+        self._lines(done / max(total, 1))
 
 
 class PredictionsBar(_OneBar):
@@ -135,16 +182,17 @@ class PredictionsBar(_OneBar):
     next.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
     """
 
     def __init__(self, console: Console) -> None:
-        super().__init__(console, TextColumn("{task.fields[name]}"))
+        super().__init__(console, "Predicting", TextColumn("{task.fields[name]}"))
         self._task = self._bar.add_task("Predicting", total=None, name="")
 
     def __call__(self, done: int, total: int, name: str) -> None:
         """Takes over a report."""
         self._bar.update(self._task, completed=done, total=total, name=escape(name))
+        self._lines(done / max(total, 1))
 
 
 class SweepBar(Bar):
@@ -153,7 +201,7 @@ class SweepBar(Bar):
     A context manager; within it, call it with each :class:`odonata.study.run.StudyProgress`.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
         title: Of the study.
     """
 
@@ -169,6 +217,7 @@ class SweepBar(Bar):
             expand=True,
             disable=not console.is_terminal,
         )
+        self._lines = Lines(console, title)
         self._task = self.add_task(escape(title), total=1.0, done="", remaining="–")
 
     def __call__(self, now: StudyProgress) -> None:
@@ -182,6 +231,7 @@ class SweepBar(Bar):
             done=f"{now.done} of {now.total} points",
             remaining=remaining,
         )
+        self._lines(now.share, seconds)
 
 
 class ProgressBar(_OneBar):
@@ -190,12 +240,13 @@ class ProgressBar(_OneBar):
     A context manager; within it, call it with each :class:`odonata.simulate.Progress`.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
     """
 
     def __init__(self, console: Console) -> None:
         super().__init__(
             console,
+            "Simulating",
             TextColumn("{task.fields[simulated]}"),
             TextColumn("{task.fields[rate]}", style="cyan"),
         )
@@ -216,6 +267,7 @@ class ProgressBar(_OneBar):
             simulated=f"{display.duration(progress.now_ps)} simulated",
             rate=f"{display.count(self._packets_per_s(progress))} packets/s",
         )
+        self._lines(progress.fraction)
 
     def _packets_per_s(self, progress: Progress) -> float:
         now = time.monotonic()
@@ -233,7 +285,7 @@ class LiveTable:
     its ``seen`` with each point.
 
     Args:
-        console: Where to draw; nothing is drawn if it is no terminal.
+        console: Where to draw; a line now and then if it is no terminal.
         study: What the sweep is.
     """
 

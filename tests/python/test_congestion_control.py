@@ -35,6 +35,21 @@ def example(directory: Path, scheme: str, *changes: tuple[str, str]) -> Scenario
     return Scenario.from_file(file)
 
 
+def test_defaults_for_slower_links_are_told_with_those_for_these(tmp_path: Path) -> None:
+    """A node has 17.18 GB/s: 3.4 times 40 Gb/s, 6.9 times 20 Gb/s, 1.4 times 100 Gb/s."""
+    (ecn,) = example(tmp_path, '"ecn"').notices()
+    assert "defaults of ecn are those of its source (Zhu et al., 40 Gb/s); a node here has" in ecn
+    assert 'mark_from = "17 kB", mark_all = "690 kB", increase = "34 MB"' in ecn
+    assert 'additive_increase = "17 MB/s", hyper_increase = "170 MB/s"' in ecn
+    (infiniband,) = example(tmp_path, '"infiniband"').notices()
+    # A timer that counts packets runs as much faster: 153.6 us / 6.87.
+    assert infiniband.endswith('In proportion: index_timer = "22 us"')
+    for scheme in ('"hpcc"', SCHEMES["infiniband"], SCHEMES["slingshot"], SCHEMES["window"]):
+        assert example(tmp_path, scheme).notices() == []
+    slow = {"network.links.terminal.bandwidth": "5 GB/s"}
+    assert example(tmp_path, '"ecn"').with_set(slow).notices() == []
+
+
 def accepted(result: Result) -> float:
     """The share of what the victim offers that arrives."""
     (victim,) = (job for job in result.summary_dict["jobs"] if job["name"] == "victim")

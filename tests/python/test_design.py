@@ -122,7 +122,8 @@ def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
     assert "does not fit 8 ports and 4,096 nodes" in chosen.design.left_out["fat tree"]
     assert "Slim Fly" in chosen.design.left_out
     assert [one.name for one in chosen.design.networks]
-    tight = lay_out(256, radix=32, equal="cost", budget=800.0)
+    tight = lay_out(256, radix=32, budget=800.0)
+    assert tight.design.equal == "cost"
     assert "costs" in tight.design.left_out["dragonfly"]
     assert all(one.price <= 800 for one in tight.design.networks)
 
@@ -135,7 +136,7 @@ def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
         ({"traffic": []}, "traffic: found none"),
         ({"radix": 4}, "radix: found 4; allowed: 8 to"),
         ({"equal": "power"}, 'equal: found "power"'),
-        ({"budget": 5.0}, "budget: found 5"),
+        ({"budget": 5.0, "equal": "nodes"}, "budget: found 5"),
         ({"equal": "cost", "budget": -1.0}, "budget: found -1"),
         ({"price": {"switch_port": 300}}, "found no price"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,24 @@ def test_parts_are_called_by_the_names_of_the_wiring_file(tmp_path: Path) -> Non
     ]:
         with pytest.raises(ScenarioError, match=words):
             by_number(network, other, tmp_path)
+
+
+def test_switches_are_called_by_the_part_of_their_description_that_people_say(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "subnet").write_text(
+        SUBNET.replace('"leaf-1"', '"MF0;leaf-1:MQM8700/U1"').replace('"spine"', '"MF0;spine:Q/U1"')
+    )
+    network = '[network]\nfamily = "ibnetdiscover"\nfile = "subnet"'
+    for name in ("spine", "MF0;spine:Q/U1"):
+        assert by_number(network, f'switches = ["{name}"]', tmp_path)["routers"] == [2]
+    allowed = "one of the 3 switches, such as MF0;leaf-1:MQM8700/U1, or leaf-1"
+    with pytest.raises(ScenarioError, match=re.escape(allowed)):
+        by_number(network, 'switches = ["MF0"]', tmp_path)
+    # Two of one name are told apart by nothing else than their numbers.
+    (tmp_path / "subnet").write_text((tmp_path / "subnet").read_text().replace("spine:", "leaf-1:"))
+    with pytest.raises(ScenarioError, match="switch leaf-1, the name of several"):
+        by_number(network, 'switches = ["leaf-1"]', tmp_path)
 
 
 def test_hosts_are_those_of_the_machine(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_jobs_that_share_links_slow_each_other_down() -> None:
     # What is lost to the other one is lost on the way that both take: router 0 of group 0 to
     # the other groups' first routers, or in front of it for room there.
     others = {row["link_name"] for row in rows if row["by_job"] != row["job"]}
-    assert others and not any(name.endswith("(terminal)") and "→ node" in name for name in others)
+    assert others and not any(name.endswith(", terminal") and "→ node" in name for name in others)
     shares = [row["share"] for row in rows if row["name"] == "left"]
     assert math.fsum(shares) == pytest.approx(1)
     with pytest.raises(KeyError, match="no slowdown 'p42'"):

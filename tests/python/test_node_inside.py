@@ -155,6 +155,8 @@ def test_a_machine_costs_what_its_planes_cost() -> None:
     """Eight leaves and four spines of each plane, and the cables between them; no GPU."""
     planes = {"interfaces": 2, "planes": 2, "wiring": "together"}
     found = parts(Scenario.from_dict(machine([], **planes)))
+    (said,) = Scenario.from_dict(machine([], **planes)).notices()
+    assert "2 copies of the network, and as many times its switches and cables" in said
     assert (found.nodes, found.switches) == (32, {8: 2 * (8 + 4)})
     assert found.cables == {"terminal": 2 * 32, "level1": 2 * 32}
 

@@ -9,12 +9,13 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from command import Done, call
-from odonata.progress import PredictionsBar, StudyBar
+from odonata.progress import Lines, PredictionsBar, StudyBar
 from odonata.terminal import _kind, clean, clean_json, terminal
 from odonata_live.cluster.journal import Journal
 from odonata_live.cluster.watch import Store
@@ -123,6 +124,29 @@ name = "time"
 """
 #: Without what file names cannot hold.
 FILE = NAME.replace("\0", "").replace("/", "") + ".swf"
+
+
+def test_where_no_bar_can_be_a_line_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    out = io.StringIO()
+    lines = Lines(Console(file=out, width=40), "Simulating")
+    # A resumed run begins in the middle.
+    for later, share in ((0, 0.5), (10, 0.55), (31, 0.6), (40, 0.62), (62, 0.7)):
+        now = 1000.0 + later
+        lines(share)
+    # 0.1 in 31 s: 0.4 in 124 s; 0.2 in 62 s: 0.3 in 93 s.
+    assert out.getvalue().splitlines() == [
+        "Simulating: 60.0 % done, about 2 min 04 s left",
+        "Simulating: 70.0 % done, about 1 min 33 s left",
+    ]
+    terminal = io.StringIO()
+    drawn = Lines(Console(file=terminal, force_terminal=True), "Simulating")
+    now += 100
+    drawn(0.9)
+    assert terminal.getvalue() == ""
+
+
 #: A log of one job: number, submission, wait, run time, size …
 LOG = "; MaxNodes: 8\n1 0 5 60 4 -1 -1 4 90 -1 1 1 1 1 1 1 -1 -1\n"
 

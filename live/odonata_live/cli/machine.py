@@ -87,7 +87,9 @@ def from_slurm(
     with claim(out, "machine") as held, held.adding() as partial:
         for file, text in texts.items():
             write_file(partial / file, text)
-    say(f"Written: {held.directory / SCENARIO_FILE}; its comments say what is assumed")
+    written = held.directory / SCENARIO_FILE
+    say(f"Written: {written}; its comments say what is assumed")
+    say(f"Next: odonata schedule LOG --network flow --machine {written} --mpi-share 30%")
 
 
 machine.add_command(new)

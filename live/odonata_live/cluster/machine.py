@@ -90,7 +90,7 @@ def machine_files(
                 "machine": {"name": name, "hosts_file": HOSTS_FILE},
             }
         ),
-        WIRING_FILE: wiring.text(),
+        WIRING_FILE: f"title {' '.join(name.split())}\n{wiring.text()}",
         HOSTS_FILE: "# Hosts, and the node of the first.\n" + "\n".join(listed) + "\n",
     }
 

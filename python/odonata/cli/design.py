@@ -25,7 +25,14 @@ NODES, RADIX = (16, 100_000), (8, 1024)
 
 
 @click.command()
-@click.option("--nodes", type=Whole(*NODES), required=True, metavar="N", help="Number of nodes.")
+@click.option(
+    "--nodes",
+    type=Whole(*NODES),
+    required=True,
+    metavar="N",
+    help="Number of nodes, each with one link; of nodes with several interfaces (GPUs), count "
+    "these.",
+)
 @click.option(
     "--traffic",
     default="uniform,all-to-all,stencil",
@@ -44,10 +51,9 @@ NODES, RADIX = (16, 100_000), (8, 1024)
 @click.option(
     "--equal",
     type=click.Choice(["nodes", "cost"]),
-    default="nodes",
-    show_default=True,
     help="nodes: of each family the cheapest layout that carries uniform traffic at full "
-    "bandwidth; cost: that of most bandwidth for the budget.",
+    "bandwidth; cost: that of most bandwidth for the budget.  [default: cost with --budget, else "
+    "nodes]",
 )
 @click.option(
     "--price",
@@ -62,7 +68,7 @@ NODES, RADIX = (16, 100_000), (8, 1024)
     "--budget",
     type=Number(above=True, largest=1e15),
     metavar="NUMBER",
-    help="With --equal cost: most that a network may cost. Default: as much as the full fat tree.",
+    help="Most that a network may cost. Default with --equal cost: as much as the full fat tree.",
 )
 @click.option(
     "--packets",
@@ -80,7 +86,7 @@ def design(
     nodes: int,
     traffic: str,
     radix: int,
-    equal: str,
+    equal: str | None,
     prices: tuple[str, ...],
     budget: float | None,
     packets: bool,

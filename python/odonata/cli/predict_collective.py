@@ -72,8 +72,8 @@ def _quantity(kind: str) -> Callable[..., Any]:
     required=True,
     multiple=True,
     metavar="SIZE",
-    help="Size of a rank's vector, all blocks together: 8388608 or 8MiB. May be given several "
-    "times.",
+    help="Size of a rank's vector, all blocks together (of an all-to-all: what it sends to all "
+    "ranks, not to each): 8388608 or 8MiB. May be given several times.",
 )
 @click.option(
     "--per-node",

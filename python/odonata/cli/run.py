@@ -164,6 +164,14 @@ def run(
         from odonata.report.summaries import print_summary
 
         print_summary(terminal(), result, directory)
+        terminal().print(
+            f"Next: odonata report {directory} (one HTML file), odonata sweep {scenario} --set "
+            "KEY=VALUE,VALUE, or odonata compare with another run.",
+            style="dim",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def _intervals(text: str | None) -> dict[str, Any]:

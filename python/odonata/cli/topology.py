@@ -143,7 +143,11 @@ def describe(
         figures = {"nodes": ranks // ranks_per_node, "ranks": ranks, **figures}
         if "nodes_out_of_service" in figures:
             figures["nodes_out_of_service"] //= ranks_per_node
-    print_figures(console, described["network"], figures)
+    # A network that is read from a file has no other title than its name, if that says none.
+    title = str(described["network"])
+    if what.title and what.network is not None and title == getattr(what.network, "file", None):
+        title = f"{what.title} ({title})"
+    print_figures(console, title, figures)
     for name, value in described.items():
         if isinstance(value, dict):
             print_figures(console, name.replace("_", " ").capitalize(), value)

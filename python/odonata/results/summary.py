@@ -85,7 +85,7 @@ class LinkName(TypedDict):
 
 
 class RouterNames:
-    """Short names of routers: ``g3 r12`` is the 13th router of group 3, counted from 0.
+    """Names of routers: ``r20 (g5)`` is router 20, as in tables and scenarios, of group 5.
 
     Args:
         routers: The ``routers`` table.
@@ -94,27 +94,19 @@ class RouterNames:
     def __init__(self, routers: pa.Table) -> None:
         #: Group of each router. Shape: routers.
         self.group = numbers(routers, "group")
-        #: Position of each router within its group, in id order. Shape: routers.
-        self.place = np.zeros(len(self.group), dtype=np.int64)
-        order = np.argsort(self.group, kind="stable")
-        sizes = np.bincount(self.group, minlength=1)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        self.place[order] = np.arange(len(order)) - starts[self.group[order]]
-        self._grouped = len(sizes) > 1
+        self._grouped = len(np.unique(self.group)) > 1
 
     def router(self, router: int) -> str:
         """Name of a router; without its group where there is only one."""
-        if not self._grouped:
-            return f"r{router}"
-        return f"g{self.group[router]} r{self.place[router]}"
+        return f"r{router} (g{self.group[router]})" if self._grouped else f"r{router}"
 
     def link(self, row: Mapping[str, Any]) -> str:
-        """Name of a row of the ``links`` table, e.g. ``g3 r12 → g5 r40 (global)``."""
+        """Name of a row of the ``links`` table, e.g. ``r12 (g1) → r40 (g5), global``."""
         ends = []
         for end in ("from", "to"):
             router, node = row[f"{end}_router"], row[f"{end}_node"]
             ends.append(f"node {node}" if router is None else self.router(router))
-        return f"{ends[0]} → {ends[1]} ({row['class']})"
+        return f"{ends[0]} → {ends[1]}, {row['class']}"
 
 
 def most_loaded_links(

@@ -38,6 +38,7 @@ from odonata.plug_ins import names_of_jobs
 from odonata.plug_ins.forms import with_plug_ins
 from odonata.scenario.files import named_files
 from odonata.scenario.problem import key_path
+from odonata.scenario.rates import notices_of_rates
 from odonata.scenario.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.scenario.toml_text import toml_text
 from odonata.scenario.written import as_written
@@ -411,8 +412,15 @@ class Scenario(Table):
             found += self.network.notices(directory)
             if self.simulation.engine == "packet":
                 found += self.network.notices_of_routing(directory)
+            normalised = self.normalised()["network"]
+            found += notices_of_rates(normalised, self.network.nic.congestion_control)
+            if self.node is not None and self.node.planes > 1:
+                found.append(
+                    f"node.planes = {self.node.planes}: the machine has {self.node.planes} copies "
+                    "of the network, and as many times its switches and cables"
+                )
             if self.network.router.traffic_class:
-                classes = self.normalised()["network"]["router"]["traffic_classes"]
+                classes = normalised["router"]["traffic_classes"]
                 found += _engine.starving_classes(json.dumps(classes))
         for number, job in enumerate(self.job):
             load = job.traffic.load if job.traffic is not None else None

@@ -232,7 +232,7 @@ def design(
     *,
     traffic: Sequence[str] = USUAL,
     radix: int = 64,
-    equal: str = "nodes",
+    equal: str | None = None,
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
     packets: bool = False,
@@ -249,10 +249,11 @@ def design(
             ``worst-shift``.
         radix: Most ports of a switch.
         equal: ``nodes``: of each family the cheapest layout that carries uniform traffic at full
-            bandwidth over shortest paths. ``cost``: that of most bandwidth for the budget.
+            bandwidth over shortest paths. ``cost``: that of most bandwidth for the budget. Default:
+            ``cost`` with a budget, else ``nodes``.
         price: Prices of parts, as of ``odonata topology describe --price``. Default: a connected
             port costs 1, an optical cable 1, a copper one nothing.
-        budget: With ``equal="cost"``: most that a network may cost. Default: as much as the
+        budget: Most that a network may cost. Default with ``equal="cost"``: as much as the
             cheapest full fat tree.
         packets: Whether to simulate packets as well, under the family's adaptive routing.
         jobs: Simulations at a time. Default: one per processor.
@@ -351,7 +352,7 @@ def lay_out(
     *,
     traffic: Sequence[str] = USUAL,
     radix: int = 64,
-    equal: str = "nodes",
+    equal: str | None = None,
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
 ) -> Chosen:
@@ -370,6 +371,7 @@ def lay_out(
             _refuse("traffic", f'"{given}"', ", ".join(TRAFFIC))
         if given in traffic[:number]:
             _refuse("traffic", f'"{given}" twice', "each once")
+    equal = equal or ("nodes" if budget is None else "cost")
     if equal not in EQUAL:
         _refuse("equal", f'"{equal}"', ", ".join(EQUAL))
     if budget is not None and (equal != "cost" or not 0 < budget < math.inf):

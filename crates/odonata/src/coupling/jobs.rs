@@ -191,8 +191,8 @@ fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Err
                 .iter()
                 .fold((0.0, 0), |(sum, count), of| (sum + of.0, count + of.1));
             if count == 0 && !jobs.is_empty() {
-                let allowed = "a share, or two between which it is drawn: this log says of no job \
-                               how much it communicates";
+                let allowed = "a share such as 30%, or two between which it is drawn such as \
+                               10%..50%: this log says of no job how much it communicates";
                 return Err(wrong("mpi_share", "log", allowed));
             }
             let mean = |job: &odonata_scheduler::log::Job| match sums[class(job.nodes)] {

@@ -105,7 +105,7 @@
     const body = box.querySelector("tbody"), caption = box.querySelector("caption");
     const one = box.querySelector(".one");
     const several = !links.byRouter;
-    const router = (r) => (several ? `g${links.group[r]} r${links.place[r]}` : `r${r}`);
+    const router = (r) => (several ? `r${r} (g${links.group[r]})` : `r${r}`);
     const end = (which, i) => {
       const at = links[`${which}Router`][i];
       return at < 0 ? `node ${links[`${which}Node`][i]}` : router(at);

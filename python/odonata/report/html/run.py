@@ -353,7 +353,6 @@ def _link_data(result: Result, listed: npt.NDArray[np.int64]) -> dict[str, Any]:
         "blocked": np.round(numbers(links, "stall_ps") / measured, 4).tolist(),
         "bytes": numbers(links, "bytes").tolist(),
         "group": group.tolist(),
-        "place": names.place.tolist(),
     }
     for end in ("from", "to"):
         data[f"{end}Router"] = numbers(links, f"{end}_router").tolist()

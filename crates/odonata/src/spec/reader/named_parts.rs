@@ -149,7 +149,16 @@ impl<'a> NamedParts<'a> {
         let all = || subnet.switches.iter().map(|switch| &switch.name);
         let router = |name: &Value| {
             let name = name.as_str().unwrap_or_default();
-            let mut called = (0..).zip(all()).filter(|(_, known)| *known == name);
+            // Where no description of a switch is so, the part of it that people say.
+            let whole = all().any(|known| known == name);
+            let is_so = |known: &str| {
+                if whole {
+                    known == name
+                } else {
+                    short(known) == name
+                }
+            };
+            let mut called = (0..).zip(all()).filter(|(_, known)| is_so(known));
             match (called.next(), called.next()) {
                 (Some((router, _)), None) => Ok(router),
                 (Some(_), Some(_)) => {
@@ -158,8 +167,15 @@ impl<'a> NamedParts<'a> {
                 }
                 (None, _) => {
                     let count = subnet.switches.len();
-                    let allowed =
-                        format!("one of the {count} switches, such as {}", example(all()));
+                    let first = example(all());
+                    let allowed = match short(&first) {
+                        all if all == first => {
+                            format!("one of the {count} switches, such as {first}")
+                        }
+                        short => {
+                            format!("one of the {count} switches, such as {first}, or {short}")
+                        }
+                    };
                     Err(SpecError::value(key, format!("switch {name}"), allowed))
                 }
             }
@@ -242,6 +258,12 @@ fn append(table: &mut Object, key: &str, numbers: Vec<u32>) {
     if let Value::Array(list) = list {
         list.extend(numbers.into_iter().map(Value::from));
     }
+}
+
+/// The name of a switch in its description, as `leaf-1` in `MF0;leaf-1:MQM8700/U1`.
+fn short(description: &str) -> &str {
+    let named = description.rsplit(';').next().unwrap_or(description);
+    named.split(':').next().unwrap_or(named).trim()
 }
 
 /// The first of some names.
