@@ -107,6 +107,39 @@ def test_calibration_finds_the_parameters_that_made_the_measurements():
     assert not longest.identified
 
 
+def test_each_operation_has_its_own_smaller_half_of_nodes():
+    """Allreduces on 4 of 4 and 8 nodes calibrate; allgathers on 16 alone calibrate as well."""
+    predictor = Predictor(small())
+    host = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
+    rows = [row for nodes in (4, 8, 16) for row in made(predictor, host, nodes)]
+    rows = [row for row in rows if (row.operation == "allreduce") == (row.nodes != 16)]
+    rows = [row for row in rows if row.nodes != 8 or row.operation == "allreduce"]
+    used = {(row.operation, row.nodes) for row in calibration_part(rows)}
+    assert used == {("allreduce", 4), ("allgather", 16)}
+    judged = {(row.operation, row.nodes) for row in judged_part(rows)}
+    assert judged == {("allreduce", 8)}
+
+
+def test_jobs_of_many_ranks_calibrate_with_their_own_delay():
+    """Jobs of 16 ranks take 50 us more for each message than those of 4: the fit finds what made
+    them, and the 50 us stay those of the scenario."""
+    scenario = small(
+        "[mpi]\nsend_delay = '1 us'\n[[machine.many_ranks]]\nabove = 8\nsend_delay = '51 us'\n"
+    )
+    predictor = Predictor(scenario)
+    true = BY_SIZE.host_model([one.start for one in BY_SIZE.free])
+    rows = [
+        row
+        for nodes, operation in ((4, "allreduce"), (16, "allgather"))
+        for row in made(predictor, true.among(nodes, scenario), nodes)
+        if row.operation == operation
+    ]
+    assert true.among(16, scenario).delay_ns == true.delay_ns + 50_000
+    found = calibrate(scenario, rows)
+    assert {row.nodes for row in found.used} == {4, 16}
+    assert np.median(np.abs(found.fit_errors())) < 0.02
+
+
 def test_a_shared_node_is_calibrated_by_what_several_ranks_take():
     """Prior and truth differ; operations that the calibration has not seen come out right."""
     scenario = small()

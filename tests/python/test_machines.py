@@ -558,6 +558,52 @@ def test_long_buffers_are_new_in_each_call():
             assert times[1] - times[0] == pytest.approx(longer, abs=2)
 
 
+def test_two_buffers_are_new_where_one_is_not():
+    """A reduce-scatter by recursive halving frees two buffers of its vector at once, which is more
+    than glibc keeps; an allreduce and a ring's reduce-scatter free one, which it keeps."""
+    plain = Predictor(small())
+    more = "[machine.fresh_buffers]\npairs_above = '1 MiB'\nbandwidth = '1 GB/s'\n"
+    pairs = Predictor(small(more))
+    for operation, algorithm, size, longer in (
+        ("reduce-scatter", "recursive-halving", 1 << 20, 0),
+        ("reduce-scatter", "recursive-halving", 1 << 21, 1 << 22),
+        ("reduce-scatter", "ring", 1 << 21, 0),
+        ("allreduce", "recursive-doubling", 1 << 21, 0),
+    ):
+        times = [
+            one.predict(one.case(HOSTS[:4], operation, algorithm, size)).median_ns
+            for one in (plain, pairs)
+        ]
+        assert times[1] - times[0] == pytest.approx(longer, abs=2)
+
+
+def test_pieces_of_new_buffers_are_registered_one_by_one():
+    """Recursive halving among four sends 4 MB and 2 MB, each registered by both of its ends, first
+    by the sender and then by the receiver: 100 us a piece and 1 ns for each of its bytes. Messages
+    up to the eager limit are copied, and a buffer that stays is known to the interface."""
+    mpi = "[mpi]\neager_limit = '3 MB'\n"
+    new = "[machine.fresh_buffers]\nabove = '{}'\nbandwidth = '1 TB/s'\n"
+    cost = "registration = '100 us'\nregistration_bandwidth = '1 GB/s'\n"
+
+    def time(more, operation="reduce-scatter", algorithm="recursive-halving"):
+        predictor = Predictor(small(more))
+        return predictor.predict(
+            predictor.case(HOSTS[:4], operation, algorithm, 8_000_000)
+        ).median_ns
+
+    before = time(mpi + new.format("1 MB"))
+    assert time(mpi + new.format("1 MB") + cost) - before == pytest.approx(8_200_000, rel=1e-3)
+    both = mpi.replace("3 MB", "1 MB")
+    longer = time(both + new.format("1 MB") + cost) - time(both + new.format("1 MB"))
+    assert longer == pytest.approx(12_400_000, rel=1e-3)
+    stays = mpi + new.format("1 GB")
+    assert time(stays + cost) == time(stays)
+    allreduce = ("allreduce", "rabenseifner")
+    assert time(both + new.format("1 MB") + cost, *allreduce) == time(
+        both + new.format("1 MB"), *allreduce
+    )
+
+
 def test_segmented_allreduces_send_halves_whole_where_no_size_is_said():
     """As PICO's does since 27 May 2025: the same messages as with segments of the whole vector."""
     predictor = Predictor(small())

@@ -2,13 +2,16 @@
 
 import io
 import json
+import re
 import tarfile
+from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
 
 from odonata.errors import MachineError
-from odonata.machines.measurements import read_measurements, to_table
+from odonata.machines.measurements import Measurement, read_measurements, to_table
+from odonata.output import write_csv
 from small_machine import odonata
 
 METADATA = """timestamp,test_id,nnodes,tasks_per_node,collective_type,mpi_lib
@@ -294,3 +297,60 @@ def test_times_of_pico_that_are_none_are_refused(tmp_path, word):
     many = {f"0/{'9' * 40}_ring_ompi_int32.csv": "highest\n5\n"}
     with pytest.raises(MachineError, match="found elements"):
         read_measurements([pico(tmp_path / "many", many)])
+
+
+def test_a_table_of_measurements_is_read_back(tmp_path):
+    """What `odonata measurements --out` writes, alone or in a folder, is what was written."""
+    row = Measurement(
+        source="run.tar.gz",
+        test="3",
+        operation="reduce-scatter",
+        name="bine_bdw_remap_segmented_over",
+        algorithm=None,
+        library="point-to-point",
+        bytes=4096,
+        ranks=4,
+        per_node=2,
+        iterations=20,
+        median_ns=1500.5,
+        p10_ns=1400.0,
+        p90_ns=1600.0,
+        statistic="median",
+        hosts=("a1", "a2"),
+        segment=512,
+    )
+    rows = [
+        row,
+        replace(row, operation="allreduce", algorithm="bine-segmented", segment=None),
+        replace(row, operation="allgather", name="ring_ompi", algorithm="auto"),
+        replace(row, p10_ns=float("nan"), p90_ns=float("nan"), statistic="mean", hosts=()),
+    ]
+    file = tmp_path / "table.csv"
+    write_csv(file, to_table(rows))
+    for place in (file, tmp_path):
+        assert to_table(read_measurements([place])).equals(to_table(rows))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("4096", "-1", 'found bytes "-1"'),
+        ('"median","a1', '"best","a1', 'found the statistic "best"'),
+        ('"reduce-scatter"', '"sum"', 'found the collective "sum"'),
+        ('"a1 a2"', '"a1"', "found 4 ranks, 2 on each of 1 hosts; allowed: 2"),
+        ('"median_ns"', '"median"', "has no column median_ns"),
+        (',"a1 a2"', "", "found 16 cells; allowed: 17"),
+    ],
+)
+def test_damaged_tables_of_measurements_are_refused(tmp_path, old, new, found):
+    row = Measurement(
+        *("made", "1", "reduce-scatter", "ring_ompi", "ring", "open-mpi", 4096, 4, 2, 20),
+        *(1500.0, 1400.0, 1600.0, "median", ("a1", "a2")),
+    )
+    file = tmp_path / "table.csv"
+    write_csv(file, to_table([row]))
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+    with pytest.raises(MachineError, match=re.escape(found)):
+        read_measurements([file])

@@ -21,7 +21,8 @@ def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> No
     """Read measured collectives from benchmarks' files into one table.
 
     PATHS are folders or archives of PICO, output of the OSU Micro-Benchmarks, of the Intel MPI
-    Benchmarks, of nccl-tests or rccl-tests, or folders of these. The table has one row for each
+    Benchmarks, of nccl-tests or rccl-tests, tables that this command has written as CSV, or folders
+    of these. The table has one row for each
     size and algorithm: collective, the measured name and Odonata's, bytes of a rank's vector,
     nodes, ranks, iterations, median, 10th and 90th percentile of the time in ns, hosts.
     """

@@ -19,7 +19,7 @@ import numpy as np
 
 from odonata import names
 from odonata.errors import MachineError
-from odonata.machines.hostmodel import Costs, HostModel, Within, of_gpus
+from odonata.machines.hostmodel import FRESH_ABOVE, Costs, HostModel, Within, of_gpus
 from odonata.machines.intervals import FEWEST, Percentiles, errors_of
 from odonata.machines.measurements import Measurement
 from odonata.machines.names import measured_name
@@ -91,9 +91,9 @@ class Form:
 
 def _by_size(values: Sequence[float]) -> HostModel:
     rest = list(values)
-    overhead, delay, call, entry, moved, new = rest[:6]
-    steps = rest[6 : 6 + len(MESSAGE_SIZES)]
-    combine = rest[6 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
+    overhead, delay, call, entry, moved, new, register, register_byte = rest[:8]
+    steps = rest[8 : 8 + len(MESSAGE_SIZES)]
+    combine = rest[8 + len(MESSAGE_SIZES) : -len(COPY_SIZES)]
     busy, delays = message_costs(np.cumsum(steps).tolist(), moved)
     return HostModel(
         send_ns=overhead,
@@ -104,6 +104,8 @@ def _by_size(values: Sequence[float]) -> HostModel:
         call_ns=call,
         entry_ns=entry,
         fresh_byte_ns=new,
+        register_ns=register,
+        register_byte_ns=register_byte,
         combine=tuple(zip(COMBINE_SIZES, combine, strict=True)),
         copy=tuple(zip(COPY_SIZES, rest[-len(COPY_SIZES) :], strict=True)),
     )
@@ -141,8 +143,8 @@ def message_costs(
 #: Costs by size. Starts are of the order of what is published for such nodes: a core sends some
 #: eight million short messages in a second (Mellanox, by insideHPC, 30 June 2010), and ping-pongs
 #: take one to two microseconds between neighbours; messages at 10 to 25 GB/s from the interface and
-#: back, sums at 5 GB/s, copies at 10 GB/s; half a microsecond for a fault of a page of 4 KiB, and
-#: some more to register it.
+#: back, sums at 5 GB/s, copies at 10 GB/s; half a microsecond for a fault of a page of 4 KiB, as
+#: much to register it, and some 50 µs for the calls that register it and take that back.
 BY_SIZE = Form(
     "by size",
     (
@@ -152,6 +154,8 @@ BY_SIZE = Form(
         Free("late entry", "ns", 300.0, 1.0),
         Free("move of a short message", "ns/B", 0.1, 0.7),
         Free("new page", "ns/B", 0.15, 1.0),
+        Free("registration", "ns", 50_000.0, 1.0),
+        Free("registered byte", "ns/B", 0.1, 1.0),
         *(
             Free(f"message of {_size(size)}", "ns more", 20 + (size - before) / 50, 1.5)
             for before, size in itertools.pairwise((0, *MESSAGE_SIZES))
@@ -208,6 +212,8 @@ def shared_form(alone: HostModel) -> Form:
             delays=tuple((size, time * short) for size, time in alone.delays),
             # The factors below have what is new in each call.
             fresh_byte_ns=0.0,
+            register_ns=0.0,
+            register_byte_ns=0.0,
             combine=tuple((size, time * combine) for size, time in alone.combine),
             copy=tuple((size, time * copy) for size, time in alone.copy),
             within=Within(within, within, (), latency, byte),
@@ -337,9 +343,11 @@ def _scaled(
 
 
 def _with_interfaces(form: Form, scenario: Scenario, shared: bool) -> Form:
-    """The same with what a rank has of its node's interfaces, which a scenario says."""
+    """The same with what a scenario says of a rank's interfaces and buffers."""
     machine = scenario.machine
-    table = machine.shared if machine and shared else machine
+    if not shared:
+        return replace(form, host_model=lambda values: form.host_model(values).of_machine(scenario))
+    table = machine.shared if machine else None
     if table is None or table.rank_bandwidth is None:
         return form
     byte_ns = 1e9 / int(table.rank_bandwidth)
@@ -415,10 +423,10 @@ def comparable(measurements: Iterable[Measurement]) -> list[Measurement]:
 def calibration_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     """The part of the measurements that a calibration uses: small sizes and few nodes.
 
-    Of the numbers of nodes the smaller half (the middle one, too), one rank on each; sizes up to
-    1 MiB, the largest one up to 8 MiB and the largest one up to 64 MiB. Where a benchmark carried
-    an algorithm out itself that is used, and the library's own of the same name is not, as that may
-    choose another one. Only algorithms all of whose messages are simulated.
+    Of each operation's numbers of nodes the smaller half (the middle one, too), one rank on each;
+    sizes up to 1 MiB, the largest one up to 8 MiB and the largest one up to 64 MiB. Where a
+    benchmark carried an algorithm out itself that is used, and the library's own of the same name
+    is not, as that may choose another one. Only algorithms all of whose messages are simulated.
     """
     return _small_part(row for row in comparable(measurements) if row.per_node == 1)
 
@@ -444,9 +452,11 @@ def shared_part(measurements: Iterable[Measurement]) -> list[Measurement]:
 
 def _small_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     rows = list(measurements)
-    counts = sorted({row.nodes for row in rows})
-    few = set(counts[: (len(counts) + 1) // 2])
-    rows = [row for row in rows if row.nodes in few]
+    few = set()
+    for operation in {row.operation for row in rows}:
+        counts = sorted({row.nodes for row in rows if row.operation == operation})
+        few |= {(operation, count) for count in counts[: (len(counts) + 1) // 2]}
+    rows = [row for row in rows if (row.operation, row.nodes) in few]
     tests = {(row.source, row.test) for row in rows}
     large = {
         (*test, max(sizes))
@@ -477,11 +487,12 @@ def judged_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     rows = comparable(measurements)
     used = calibration_part(rows)
     shared = {row.operation for row in shared_part(rows)}
-    few = {row.nodes for row in used}
+    few = {(row.operation, row.nodes) for row in used}
     unseen = [
         row
         for row in rows
-        if row.nodes not in few and not (row.per_node > 1 and row.operation in shared)
+        if (row.operation, row.nodes) not in few
+        and not (row.per_node > 1 and row.operation in shared)
     ]
     if unseen:
         return unseen
@@ -765,11 +776,17 @@ def _begin(scenario: Scenario, engine: names.Engine | None, cases: list[Case]) -
 
 
 def _times(host: HostModel) -> list[float]:
-    return [_predictor.time_ns(case, host) for case in _cases]
+    return [_predictor.time_ns(case, _of_case(host, case)) for case in _cases]
 
 
 def _time(host: HostModel, place: int) -> float:
-    return _predictor.time_ns(_cases[place], host)
+    case = _cases[place]
+    return _predictor.time_ns(case, _of_case(host, case))
+
+
+def _of_case(host: HostModel, case: Case) -> HostModel:
+    """With what differs in jobs of so many ranks."""
+    return host.among(case.ranks, _predictor.scenario) if case.per_node == 1 else host
 
 
 def _case(predictor: Predictor, row: Measurement) -> Case:
@@ -864,7 +881,17 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
     if calibration.errors:
         machine["errors"] = as_points(calibration.errors)
     if host.fresh_byte_ns:
-        machine["fresh_buffers"] = {"bandwidth": f"{round(1e9 / host.fresh_byte_ns / 1e6)} MB/s"}
+        new: dict[str, str] = {"bandwidth": f"{round(1e9 / host.fresh_byte_ns / 1e6)} MB/s"}
+        if host.register_ns:
+            new["registration"] = f"{host.register_ns:.0f} ns"
+        if host.register_byte_ns:
+            rate = round(1e9 / host.register_byte_ns / 1e6)
+            new["registration_bandwidth"] = f"{rate} MB/s"
+        if host.fresh_above != FRESH_ABOVE:
+            new["above"] = f"{host.fresh_above} B"
+        if host.fresh_pairs_above is not None:
+            new["pairs_above"] = f"{host.fresh_pairs_above} B"
+        machine["fresh_buffers"] = new
     if host.rank_byte_ns is not None:
         machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
     if host.exchange_byte_ns is not None:

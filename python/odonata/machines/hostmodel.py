@@ -79,7 +79,13 @@ def copied(operation: str, algorithm: str, ranks: int, library: str = "") -> flo
 
 
 def fresh(
-    operation: str, algorithm: str, ranks: int, size: int, segment: int | None, above: int
+    operation: str,
+    algorithm: str,
+    ranks: int,
+    size: int,
+    segment: int | None,
+    above: int,
+    pairs_above: int | None = None,
 ) -> int:
     """Bytes of the buffers that a rank allocates in each call whose pages are new each time.
 
@@ -96,6 +102,9 @@ def fresh(
         size: Of the vector, in bytes.
         segment: Of what it receives at a time, where it sends in segments.
         above: Shorter buffers are not new.
+        pairs_above: Two buffers of the same call that are each longer than this are new; ``None``:
+            than ``above``. glibc gives its heap back when more than twice the longest buffer is
+            free (``M_TRIM_THRESHOLD``), which two of them are.
     """
     block = -(-size // max(ranks, 1))
     buffers: tuple[int, ...] = ()
@@ -111,6 +120,8 @@ def fresh(
         buffers = (size,) if algorithm == "reduce-scatter" else (size, size)
     elif (operation, algorithm) in _IN_ORDER:
         buffers = (size,)
+    if buffers.count(size) > 1 and pairs_above is not None:
+        above = min(above, pairs_above)
     return sum(buffer for buffer in buffers if buffer > above)
 
 
@@ -166,6 +177,10 @@ class HostModel:
         ll: Costs of messages of NCCL's protocol LL; ``None``: as of others.
         fresh_byte_ns: Of a byte of a buffer whose pages are new in each call.
         fresh_above: Buffers of more bytes than this are.
+        fresh_pairs_above: Two of the same call are if each has more than this; ``None``: as one.
+        register_ns: What a message that is not copied costs either end, if it is a piece of such a
+            buffer of a reduce-scatter: the interface is told of every piece.
+        register_byte_ns: The same of a byte.
         within: Messages within a node; ``None``: they cost ranks what others cost, and take what
             the scenario's interfaces say.
     """
@@ -187,6 +202,9 @@ class HostModel:
     ll: Costs | None = None
     fresh_byte_ns: float = 0.0
     fresh_above: int = FRESH_ABOVE
+    fresh_pairs_above: int | None = None
+    register_ns: float = 0.0
+    register_byte_ns: float = 0.0
 
     @classmethod
     def of(cls, scenario: Scenario, per_node: int = 1, ranks: int = 1) -> HostModel:
@@ -203,27 +221,56 @@ class HostModel:
         combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
             combine = ((1, 1e9 / int(fixed)),)
-        rank_bandwidth = machine.rank_bandwidth if machine else None
-        delay = mpi.send_delay
-        many = [table for table in machine.many_ranks if ranks > table.above] if machine else []
-        if many:
-            rank_bandwidth = many[-1].rank_bandwidth or rank_bandwidth
-            delay = delay if many[-1].send_delay is None else many[-1].send_delay
-        new = machine.fresh_buffers if machine else None
-        return cls(
+        host = cls(
             send_ns=_ns(mpi.send_overhead),
             receive_ns=_ns(mpi.receive_overhead),
-            delay_ns=_ns(delay),
+            delay_ns=_ns(mpi.send_delay),
             times=_times(mpi.host_times),
             delays=_times(mpi.delay_times),
-            fresh_byte_ns=(_byte_ns(new.bandwidth) or 0.0) if new else 0.0,
-            fresh_above=int(new.above) if new else FRESH_ABOVE,
             redirect_ns=_ns(mpi.redirect_overhead),
-            rank_byte_ns=_byte_ns(rank_bandwidth),
             call_ns=_ns(machine.call) if machine else 0.0,
             entry_ns=_ns(machine.entry_delay) if machine else 0.0,
             combine=combine,
             copy=_per_byte(machine.copy_rates) if machine else (),
+        )
+        if machine and (new := machine.fresh_buffers):
+            host = replace(
+                host,
+                fresh_byte_ns=_byte_ns(new.bandwidth) or 0.0,
+                register_ns=0.0 if new.registration is None else _ns(new.registration),
+                register_byte_ns=_byte_ns(new.registration_bandwidth) or 0.0,
+            )
+        return host.of_machine(scenario).among(ranks, scenario)
+
+    def of_machine(self, scenario: Scenario) -> HostModel:
+        """With what a scenario says of its nodes that no calibration finds."""
+        machine = scenario.machine
+        if machine is None:
+            return self
+        new = machine.fresh_buffers
+        pairs_above = new.pairs_above if new else None
+        return replace(
+            self,
+            rank_byte_ns=_byte_ns(machine.rank_bandwidth),
+            fresh_above=int(new.above) if new else FRESH_ABOVE,
+            fresh_pairs_above=None if pairs_above is None else int(pairs_above),
+        )
+
+    def among(self, ranks: int, scenario: Scenario) -> HostModel:
+        """With what differs in jobs of so many ranks, one on each node: `machine.many_ranks`.
+
+        Delays are longer by as much as the scenario says that they are.
+        """
+        tables = scenario.machine.many_ranks if scenario.machine else []
+        many = [table for table in tables if ranks > table.above]
+        if not many:
+            return self
+        delay, bandwidth = many[-1].send_delay, many[-1].rank_bandwidth
+        more = 0.0 if delay is None else _ns(delay) - _ns(scenario.mpi.send_delay)
+        return replace(
+            self,
+            delay_ns=self.delay_ns + more,
+            rank_byte_ns=self.rank_byte_ns if bandwidth is None else _byte_ns(bandwidth),
         )
 
     @classmethod
@@ -280,13 +327,59 @@ class HostModel:
         """
         volume = copied(operation, algorithm, ranks, library) * size
         waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
-        new = fresh(operation, algorithm, ranks, size, segment, self.fresh_above)
+        new = self._fresh(operation, algorithm, ranks, size, segment)
         return (
             self.call_ns
             + waits * self.entry_ns
             + volume * by_size(self.copy, size)
             + new * self.fresh_byte_ns
         )
+
+    def _fresh(
+        self, operation: str, algorithm: str, ranks: int, size: int, segment: int | None
+    ) -> int:
+        """Bytes of new buffers; see :func:`fresh`."""
+        above, pairs_above = self.fresh_above, self.fresh_pairs_above
+        return fresh(operation, algorithm, ranks, size, segment, above, pairs_above)
+
+    def with_registration(
+        self,
+        operation: str,
+        algorithm: str,
+        ranks: int,
+        size: int,
+        segment: int | None,
+        copied_up_to: int,
+    ) -> HostModel:
+        """With what it costs to register the pieces of new buffers that messages are.
+
+        Reduce-scatters send every block from a buffer of their own. An interface knows what it
+        knew of a buffer that stays; pieces of a new one it is told of one by one, as they are sent.
+
+        Args:
+            operation: Of the collective.
+            algorithm: By which it is carried out.
+            ranks: That take part.
+            size: Of the vector, in bytes.
+            segment: Of what is received at a time, where it is sent in segments.
+            copied_up_to: Shorter messages are copied into buffers that are registered.
+        """
+        if operation != "reduce-scatter" or not (self.register_ns or self.register_byte_ns):
+            return self
+        if not self._fresh(operation, algorithm, ranks, size, segment):
+            return self
+        known = np.array([(0, 0.0), *self.times])
+        short = [point for point in self.times if point[0] < copied_up_to]
+        at = float(np.interp(copied_up_to, known[:, 0], known[:, 1]))
+        last = max(int(known[-1, 0]), copied_up_to + 1, size)
+
+        def cost(length: int) -> float:
+            own = float(np.interp(length, known[:, 0], known[:, 1]))
+            return own + self.register_ns + length * self.register_byte_ns
+
+        sizes = {copied_up_to + 1, last, *(length for length, _ in self.times)}
+        long = [(length, cost(length)) for length in sorted(sizes) if length > copied_up_to]
+        return replace(self, times=(*short, (copied_up_to, at), *long))
 
     def without_copies(self, above: int, up_to: int) -> HostModel:
         """For messages that are not copied above a size, where those of other algorithms are.

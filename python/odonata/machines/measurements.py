@@ -33,6 +33,7 @@ _PRINTED = re.compile(r"\.(txt|out|log|dat)(\.[0-9]+)?$")
 
 #: What Open MPI and its descendants print of an algorithm's name that they do not know.
 _REFUSED = b"invalid-value-enum"
+_STATISTICS = ("median", "mean")
 _SERIES = re.compile(r"(?P<count>[0-9]+)_(?P<algorithm>.+)_(?P<type>[a-z]+[0-9]*)\.csv")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?")
 #: Largest number of bytes, ranks and iterations, and time in the unit of a file.
@@ -104,8 +105,12 @@ _SCHEMA = pa.schema(
         pa.field("p90_ns", pa.float64()),
         pa.field("statistic", pa.string(), False),
         pa.field("hosts", pa.string(), False),
+        pa.field("segment", pa.int64()),
     ]
 )
+
+#: How a table of measurements begins that was written as CSV.
+_OF_TABLE = ",".join(_SCHEMA.names[:5])
 
 
 def to_table(measurements: Iterable[Measurement]) -> pa.Table:
@@ -133,7 +138,8 @@ def read_measurements(
 
     Args:
         paths: Folders or archives of PICO, files of the OSU or Intel MPI Benchmarks' output or of
-            nccl-tests', or folders of such; folders are searched in full.
+            nccl-tests', tables that ``odonata measurements`` has written as CSV, or folders of
+            such; folders are searched in full.
 
     Returns:
         One for each size, algorithm and test, in the order of their names.
@@ -166,7 +172,9 @@ def _of_folder(folder: Path) -> Iterator[Measurement]:
             yield from _of_file(path)
         elif path.suffix == ".csv":
             text = _text(path)
-            if text.startswith(_OF_NETGAUGE):
+            if _is_table(text):
+                yield from _of_table(text, path)
+            elif text.startswith(_OF_NETGAUGE):
                 yield from _netgauge_calls(text, path)
             else:
                 plain[path.relative_to(folder).as_posix()] = text
@@ -178,7 +186,11 @@ def _of_folder(folder: Path) -> Iterator[Measurement]:
 def _of_file(path: Path) -> Iterator[Measurement]:
     if not path.name.endswith(_ARCHIVES):
         text = _text(path)
-        yield from _netgauge_calls(text, path) if path.suffix == ".csv" else _printed(text, path)
+        if _is_table(text):
+            yield from _of_table(text, path)
+        else:
+            named = path.suffix == ".csv"
+            yield from _netgauge_calls(text, path) if named else _printed(text, path)
         return
     files: dict[str, str] = {}
     printed: dict[str, str] = {}
@@ -225,6 +237,74 @@ def _time(text: str, where: str) -> float:
             f'{where}: found the time "{text:.40}"; allowed: numbers from 0 to {_LONGEST:,.0f}'
         )
     return float(text)
+
+
+# --- Tables of measurements -----------------------------------------------------------------
+
+
+def _is_table(text: str) -> bool:
+    return text.partition("\n")[0].replace('"', "").startswith(_OF_TABLE)
+
+
+def _of_table(text: str, path: Path) -> Iterator[Measurement]:
+    """What :func:`to_table` was written from; columns may be in any order after the first five."""
+    rows = csv_rows(text, str(path), MachineError)
+    _, header = next(rows)
+    needed = [name for name in _SCHEMA.names if not _SCHEMA.field(name).nullable]
+    if missing := [name for name in needed if name not in header]:
+        raise MachineError(f"{path}: has no column {', '.join(missing)}")
+    for line, cells in rows:
+        where = f"{path}:{line}"
+        if len(cells) != len(header):
+            raise MachineError(
+                f"{where}: found {len(cells)} cells; allowed: {len(header)}, as in the header"
+            )
+        row = dict(zip(header, cells, strict=True))
+        operation = OPERATIONS.get(row["collective"].lower())
+        if operation is None:
+            allowed = ", ".join(sorted(set(OPERATIONS.values())))
+            raise MachineError(
+                f'{where}: found the collective "{row["collective"]}"; allowed: {allowed}'
+            )
+        if row["statistic"] not in _STATISTICS:
+            raise MachineError(
+                f'{where}: found the statistic "{row["statistic"]}"; allowed: '
+                f"{' or '.join(_STATISTICS)}"
+            )
+        p10, p90 = (
+            _time(text, where) if (text := row.get(name, "")) else float("nan")
+            for name in ("p10_ns", "p90_ns")
+        )
+        hosts = tuple(row["hosts"].split())
+        per_node = _whole(row["per_node"], where, "ranks per node")
+        ranks = _whole(row["ranks"], where, "ranks", least=1)
+        if hosts and len(hosts) * per_node != ranks:
+            raise MachineError(
+                f"{where}: found {ranks} ranks, {per_node} on each of {len(hosts)} hosts; allowed: "
+                f"{len(hosts) * per_node}"
+            )
+        meaning = measured_name(operation, row["name"])
+        segment = row.get("segment", "")
+        yield Measurement(
+            source=row["source"],
+            test=row["test"],
+            operation=operation,
+            name=row["name"],
+            # What is simulated by this name today, not when the table was written; a name that its
+            # library did not know stays a choice of that library's.
+            algorithm="auto" if row.get("algorithm") == "auto" else meaning.algorithm,
+            library=row["library"],
+            bytes=_whole(row["bytes"], where, "bytes", least=1),
+            ranks=ranks,
+            per_node=per_node,
+            iterations=_whole(row["iterations"], where, "iterations"),
+            median_ns=_time(row["median_ns"], where),
+            p10_ns=p10,
+            p90_ns=p90,
+            statistic=row["statistic"],
+            hosts=hosts,
+            segment=_whole(segment, where, "segment", least=1) if segment else None,
+        )
 
 
 # --- PICO ---------------------------------------------------------------------------------

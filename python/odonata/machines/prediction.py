@@ -458,7 +458,7 @@ class Predictor:
         return _job(case, self._before_ns(case, host), repeats)
 
     def _before_ns(self, case: Case, host: HostModel) -> float:
-        library = case.library or self._library.rstrip("-.0123456789")
+        library = case.library or self._library.rstrip("-.0123456789").removeprefix("cray-")
         return host.before_ns(
             case.operation, case.algorithm, case.ranks, case.sent, library, case.segment
         )
@@ -483,12 +483,17 @@ class Predictor:
         form["mpi"] = copy.deepcopy(form["mpi"])
         form["network"] = {**form["network"], "nic": dict(form["network"]["nic"])}
         blocking = self.scenario.machine and self.scenario.machine.blocking_eager_limit
+        limit = form["mpi"].get("eager_limit_bytes")
         if blocking and sends_without_waiting(case):
-            limit = form["mpi"].get("eager_limit_bytes")
             host = host if limit is None else host.without_copies(limit, int(blocking))
         elif blocking:
-            form["mpi"]["eager_limit_bytes"] = int(blocking)
-        host.in_operation(case.operation, case.protocol).put_into(form, case.size)
+            form["mpi"]["eager_limit_bytes"] = limit = int(blocking)
+        host = host.in_operation(case.operation, case.protocol)
+        if limit is not None:
+            host = host.with_registration(
+                case.operation, case.algorithm, case.ranks, case.sent, case.segment, limit
+            )
+        host.put_into(form, case.size)
         segment = case.segment
         if segment is None and case.algorithm == "bine-segmented":
             segment = case.size

@@ -314,6 +314,8 @@ algorithms! {
     Fujitsu = "fujitsu",
     /// MPICH 3.4 to 4.3: the file of selections that it is built with.
     MpichBySelection = "mpich-3.4",
+    /// Cray MPICH 8.1: as MPICH 3.3, with other limits of allgathers.
+    CrayMpich = "cray-mpich",
     /// Open MPI 4.1 and 5.0: tables by number of members and size.
     OpenMpiByTable = "open-mpi-4.1",
     /// NCCL: the time that its tuner expects.

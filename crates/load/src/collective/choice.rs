@@ -60,7 +60,7 @@ impl Family {
 
     pub(super) fn barrier(self, size: u32) -> BarrierAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::BARRIER,
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich | Self::Nccl => mpich::BARRIER,
             Self::OpenMpi | Self::Fujitsu => open_mpi::barrier(size),
             Self::OpenMpiByTable => open_mpi_tables::barrier(size),
         }
@@ -68,7 +68,7 @@ impl Family {
 
     pub(super) fn broadcast(self, bytes: Bytes, size: u32) -> Segmented<BroadcastAlgorithm> {
         match self {
-            Self::Mpich => (mpich::broadcast(bytes, size), None),
+            Self::Mpich | Self::CrayMpich => (mpich::broadcast(bytes, size), None),
             Self::MpichBySelection => (mpich::selected_broadcast(bytes, size), None),
             Self::OpenMpi => open_mpi::broadcast(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::broadcast(bytes, size),
@@ -79,7 +79,9 @@ impl Family {
 
     pub(super) fn reduce(self, bytes: Bytes, size: u32) -> Segmented<ReduceAlgorithm> {
         match self {
-            Self::Mpich | Self::MpichBySelection => (mpich::reduce(bytes, size), None),
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => {
+                (mpich::reduce(bytes, size), None)
+            }
             Self::OpenMpi => open_mpi::reduce(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::reduce(bytes, size),
             Self::Fujitsu => fujitsu::reduce(bytes),
@@ -89,7 +91,7 @@ impl Family {
 
     pub(super) fn allreduce(self, bytes: Bytes, size: u32) -> AllreduceAlgorithm {
         match self {
-            Self::Mpich => mpich::allreduce(bytes, size),
+            Self::Mpich | Self::CrayMpich => mpich::allreduce(bytes, size),
             Self::MpichBySelection => mpich::selected_allreduce(bytes, size),
             Self::OpenMpi => open_mpi::allreduce(bytes, size),
             Self::OpenMpiByTable => open_mpi_tables::allreduce(bytes, size),
@@ -101,7 +103,7 @@ impl Family {
 
     pub(super) fn gather(self, block: Bytes, size: u32) -> GatherAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::GATHER,
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => mpich::GATHER,
             Self::OpenMpi => open_mpi::gather(block, size),
             Self::OpenMpiByTable => open_mpi_tables::gather(block, size),
             Self::Fujitsu => fujitsu::gather(block),
@@ -111,7 +113,7 @@ impl Family {
 
     pub(super) fn scatter(self, block: Bytes, size: u32) -> ScatterAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::SCATTER,
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => mpich::SCATTER,
             Self::OpenMpi => open_mpi::scatter(block, size),
             Self::OpenMpiByTable => open_mpi_tables::scatter(block, size),
             Self::Fujitsu => fujitsu::scatter(block, size),
@@ -122,6 +124,7 @@ impl Family {
     pub(super) fn allgather(self, total: Bytes, size: u32) -> AllgatherAlgorithm {
         match self {
             Self::Mpich | Self::MpichBySelection => mpich::allgather(total, size),
+            Self::CrayMpich => mpich::cray_allgather(total, size),
             Self::OpenMpi => open_mpi::allgather(total, size),
             Self::OpenMpiByTable => open_mpi_tables::allgather(total, size),
             Self::Fujitsu => fujitsu::allgather(total, size),
@@ -131,7 +134,7 @@ impl Family {
 
     pub(super) fn allgatherv(self, total: Bytes, size: u32) -> AllgatherAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::allgather(total, size),
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => mpich::allgather(total, size),
             Self::OpenMpi | Self::Fujitsu => open_mpi::allgatherv(total, size),
             Self::OpenMpiByTable => open_mpi_tables::allgatherv(total, size),
             Self::Nccl => AllgatherAlgorithm::ChannelRings,
@@ -140,7 +143,7 @@ impl Family {
 
     pub(super) fn alltoall(self, block: Bytes, size: u32) -> AlltoallAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::alltoall(block, size),
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => mpich::alltoall(block, size),
             Self::OpenMpi => open_mpi::alltoall(block, size),
             Self::OpenMpiByTable => open_mpi_tables::alltoall(block, size),
             Self::Fujitsu => fujitsu::alltoall(block),
@@ -150,7 +153,7 @@ impl Family {
 
     pub(super) fn alltoallv(self, size: u32) -> AlltoallvAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::ALLTOALLV,
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich | Self::Nccl => mpich::ALLTOALLV,
             Self::OpenMpi | Self::Fujitsu => open_mpi::ALLTOALLV,
             Self::OpenMpiByTable => open_mpi_tables::alltoallv(size),
         }
@@ -158,7 +161,7 @@ impl Family {
 
     pub(super) fn reduce_scatter(self, total: Bytes, size: u32) -> ReduceScatterAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection => mpich::reduce_scatter(total),
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich => mpich::reduce_scatter(total),
             Self::OpenMpi => open_mpi::reduce_scatter(total, size),
             Self::OpenMpiByTable => open_mpi_tables::reduce_scatter(total, size),
             Self::Fujitsu => fujitsu::reduce_scatter(total, size),
@@ -168,7 +171,7 @@ impl Family {
 
     pub(super) fn scan(self) -> ScanAlgorithm {
         match self {
-            Self::Mpich | Self::MpichBySelection | Self::Nccl => mpich::SCAN,
+            Self::Mpich | Self::MpichBySelection | Self::CrayMpich | Self::Nccl => mpich::SCAN,
             Self::OpenMpi | Self::OpenMpiByTable | Self::Fujitsu => open_mpi::SCAN,
         }
     }

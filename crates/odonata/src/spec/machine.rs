@@ -147,8 +147,19 @@ table! {
         /// Longer buffers are new in each call. The default is the largest threshold that glibc adapts
         /// itself to.
         above_bytes: u64 = 33_554_432 => Notes::POSITIVE,
+        /// Two buffers of the same call are new if each is longer than this: glibc gives its heap back when
+        /// more than twice the longest buffer is free. Default: `above`.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pairs_above_bytes: Option<u64> = None => Notes::POSITIVE,
         /// Rate at which new pages are touched and registered, before the first message.
         bandwidth_bytes_per_s: u64 = 0 => Notes { needed: true, ..Notes::BANDWIDTH },
+        /// Time that a message of a reduce-scatter takes either end to register, if it is a piece of a new
+        /// buffer and longer than the eager limit.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        registration_ps: Option<u64> = None => Notes::DELAY,
+        /// Rate at which such pieces are registered, besides.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        registration_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
     }
 }
 

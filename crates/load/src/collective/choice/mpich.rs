@@ -3,7 +3,8 @@
 //! 3.3, and Thakur, Rabenseifner, Gropp, *Optimization of collective communication operations in
 //! MPICH* (IJHPCA 2005), which derives most of the limits. From 3.4 on a file of selections decides
 //! (`maint/tuning/coll/mpir/generic.json`, the same in 3.4 to 4.3), by the same limits but for
-//! those of [`selected_broadcast`] and [`selected_allreduce`].
+//! those of [`selected_broadcast`] and [`selected_allreduce`]. Cray MPICH, whose source is not
+//! public, is seen to differ from 3.3 in [`cray_allgather`].
 
 use odonata_units::Bytes;
 
@@ -96,6 +97,14 @@ pub(super) fn allgather(total: Bytes, size: u32) -> AllgatherAlgorithm {
     } else {
         AllgatherAlgorithm::Ring
     }
+}
+
+/// Limits of allgathers are of what a rank sends, as the control variables' descriptions have it;
+/// MPICH compares them with all blocks together. Cray MPICH 8.1.29 doubles 64 KiB of each of 16
+/// members, and sends 4 MiB of each around a ring: its times are those of the algorithms so named
+/// (github.com/HLC-Lab/pico, `results/lumi`).
+pub(super) fn cray_allgather(total: Bytes, size: u32) -> AllgatherAlgorithm {
+    allgather(Bytes(total.0 / u64::from(size.max(1))), size)
 }
 
 pub(super) fn alltoall(block: Bytes, size: u32) -> AlltoallAlgorithm {

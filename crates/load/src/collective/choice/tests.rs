@@ -158,6 +158,33 @@ fn mpich_selects_otherwise_from_3_4_on() {
     }
 }
 
+/// What LUMI's times say of 16 members: 1 MiB in all is doubled and 64 MiB goes round a ring, where
+/// MPICH's own limit is between 256 KiB and 512 KiB in all; with members that are no power of two the
+/// limit of Bruck's algorithm is of a block, too. The rest is MPICH's.
+#[test]
+fn cray_mpich_compares_blocks_of_allgathers() {
+    let (cray, mpich) = (Family::CrayMpich, Family::Mpich);
+    let allgather = |family: Family, total, size| family.allgather(Bytes(total), size);
+    let (doubling, ring) = (
+        AllgatherAlgorithm::RecursiveDoubling,
+        AllgatherAlgorithm::Ring,
+    );
+    assert_eq!(allgather(cray, 1 << 20, 16), doubling);
+    assert_eq!(allgather(mpich, 1 << 20, 16), ring);
+    assert_eq!(allgather(cray, 64 << 20, 16), ring);
+    assert_eq!(allgather(cray, 16 * 524_287, 16), doubling);
+    assert_eq!(allgather(cray, 16 * 524_288, 16), ring);
+    let bruck = AllgatherAlgorithm::Bruck;
+    assert_eq!(allgather(cray, 1_000 * 81_919, 1_000), bruck);
+    assert_eq!(allgather(cray, 1_000 * 81_920, 1_000), ring);
+    for (bytes, size) in [(8, 16), (2_048, 7), (100_000, 64), (1 << 20, 1_000)] {
+        for operation in ["broadcast", "reduce", "allreduce", "alltoall", "gather"] {
+            let chosen = |family: Family| family.chosen(operation, Bytes(bytes), size);
+            assert_eq!(chosen(cray), chosen(mpich));
+        }
+    }
+}
+
 /// Both sides of limits of members and bytes, first and last rows, and what too few elements do.
 #[test]
 fn open_mpi_looks_into_tables_from_4_1_on() {
