@@ -128,6 +128,27 @@ def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
     assert all(one.price <= 800 for one in tight.design.networks)
 
 
+def test_gpus_are_interfaces_of_the_network(tmp_path: Path) -> None:
+    """What leaves a node does so over as many links as 64 nodes of one have, one rank on each."""
+    options = {"radix": 16, "traffic": ["worst-shift"], "jobs": 2}
+    with_gpus = odonata.design(16, gpus=4, out=tmp_path / "gpus", **options)
+    plain = odonata.design(64, **options)
+    assert with_gpus.who == "16 nodes of 4 GPUs (64 interfaces)"
+    for one in with_gpus.networks:
+        assert one.nodes % 4 == 0
+        (same,) = (other for other in plain.networks if other.name == one.name)
+        if one.network == same.network and one.name.startswith("fat tree"):
+            # The way inside nodes adds latency, and takes nothing of their links.
+            mine, its = (which.share("worst-shift", "flow") for which in (one, same))
+            assert mine == pytest.approx(its, rel=0.05) and mine <= its
+    assert load(tmp_path / "gpus").content["gpus"] == 4
+    (file, *_) = (tmp_path / "gpus").glob("fat-tree*.toml")
+    node = odonata.Scenario.from_file(file).node
+    assert node is not None and (node.ranks, node.interfaces) == (4, 4)
+    with pytest.raises(odonata.ScenarioError, match="gpus: found 65; allowed: 1 to 64"):
+        lay_out(64, gpus=65)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -59,7 +59,8 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
         ("report t.toml", "t.toml: there is no such directory"),
         # Sizes that nothing has.
         ("init a.toml --nodes 200000", "200000 is not in the range 2<=x<=100000"),
-        ("design --nodes 5", "5 is not in the range 16<=x<=100000"),
+        ("design --nodes 5", "nodes: found 5; allowed: 16 to 100,000"),
+        ("design --nodes 2 --gpus 4", "found 2 of 4 GPUs; allowed: 16 to 100,000 interfaces"),
         ("design --nodes 64 --price gold=3", "PART=NUMBER, with PART one of switch, switch_port"),
         # A centre's machine and log.
         ("schedule t.toml", "found nothing; allowed: a table [schedule] with the key `log`"),

@@ -21,17 +21,25 @@ from odonata.terminal import terminal
 
 #: The same as in ``odonata.study.design``, which would take long to import for ``--help``.
 TRAFFIC = ("uniform", "all-to-all", "stencil", "scattered-stencil", "worst-shift")
-NODES, RADIX = (16, 100_000), (8, 1024)
+NODES, RADIX, GPUS = (16, 100_000), (8, 1024), 64
 
 
 @click.command()
 @click.option(
     "--nodes",
-    type=Whole(*NODES),
+    type=Whole(1, NODES[1]),
     required=True,
     metavar="N",
-    help="Number of nodes, each with one link; of nodes with several interfaces (GPUs), count "
-    "these.",
+    help="Number of nodes.",
+)
+@click.option(
+    "--gpus",
+    type=Whole(1, GPUS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="GPUs of each node, each with an interface of its own, on a switch inside the node: the "
+    "network joins all interfaces, and jobs have a rank on each GPU.",
 )
 @click.option(
     "--traffic",
@@ -84,6 +92,7 @@ NODES, RADIX = (16, 100_000), (8, 1024)
 @debug_option
 def design(
     nodes: int,
+    gpus: int,
     traffic: str,
     radix: int,
     equal: str | None,
@@ -114,11 +123,14 @@ def design(
         equal=equal,
         price=by_part(Prices, prices, "--price") if prices else None,
         budget=budget,
+        gpus=gpus,
     )
-    directory = out or Path("results") / f"design-{nodes}"
+    directory = out or Path("results") / (
+        f"design-{nodes}" if gpus == 1 else f"design-{nodes}x{gpus}"
+    )
     console = progress_terminal()
     with Claim(directory, goes_on=STORE_FILE) as held:
-        with StudyBar(console, f"Networks for {nodes:,} nodes") as bar:
+        with StudyBar(console, f"Networks for {chosen.design.who}") as bar:
             try:
                 found = chosen.simulated(directory, packets, jobs, bar, notices(console))
             except KeyboardInterrupt:

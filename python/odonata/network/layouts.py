@@ -304,7 +304,14 @@ class Fitted:
 
 
 def fit(
-    kind: Kind, nodes: int, radix: int, prices: Prices, *, most: float | None, full: bool
+    kind: Kind,
+    nodes: int,
+    radix: int,
+    prices: Prices,
+    *,
+    most: float | None,
+    full: bool,
+    multiple: int = 1,
 ) -> Fitted | str:
     """The layout of a kind for so many nodes.
 
@@ -316,11 +323,16 @@ def fit(
         most: Price that it may have at most, if there is such a limit.
         full: Whether the cheapest of full bandwidth is wanted, where there is one; otherwise that
             of most bandwidth for the price.
+        multiple: Of what its number of nodes has to be a multiple.
 
     Returns:
         The layout, or why there is none.
     """
     found = list(kind.layouts(nodes, radix))
+    whole = [one for one in found if one.nodes % multiple == 0]
+    if found and not whole:
+        return f"has no layout of a multiple of {multiple} interfaces, as nodes have"
+    found = whole
     if not found:
         return f"does not fit {radix} ports and {nodes:,} nodes: it needs {kind.needs}"
     enough = [one for one in found if one.bound >= kind.enough]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from odonata.columns import numbers, rows_labelled
 from odonata.errors import Problem, ScenarioError
 from odonata.network.cost import Prices, Watts
 from odonata.network.layouts import (
@@ -49,6 +50,11 @@ NODES = (16, 100_000)
 RADIX = (8, 1024)
 #: Bytes of a second on a node's link.
 _BYTES_PER_S = 25e9
+#: What joins the GPUs of a node: NVLink 4 through NVSwitch, 450 GB/s each way (NVIDIA H100 Tensor
+#: Core GPU Architecture, 2022); the latency is assumed.
+_INSIDE = {"kind": "switch", "bandwidth": "450 GB/s", "latency": "200 ns"}
+#: Most GPUs of a node.
+GPUS = 64
 #: Steps of an all-to-all that stand for all of them; on nodes in random order they are random
 #: permutations.
 _STEPS = 8
@@ -162,6 +168,7 @@ class Design:
         budget: What a network may cost at most, if there is such a limit.
         networks: Those that fit, in the order of families.
         left_out: Families that do not fit, with the reason.
+        gpus: GPUs of each node, each with an interface of its own; a rank of the jobs runs on each.
     """
 
     nodes: int
@@ -172,6 +179,14 @@ class Design:
     budget: float | None
     networks: Sequence[Laid]
     left_out: Mapping[str, str]
+    gpus: int = 1
+
+    @property
+    def who(self) -> str:
+        """For how many nodes, in words."""
+        if self.gpus == 1:
+            return f"{self.nodes:,} nodes"
+        return f"{self.nodes:,} nodes of {self.gpus} GPUs ({self.nodes * self.gpus:,} interfaces)"
 
     @property
     def engines(self) -> list[str]:
@@ -235,6 +250,7 @@ def design(
     equal: str | None = None,
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
+    gpus: int = 1,
     packets: bool = False,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -255,6 +271,8 @@ def design(
             port costs 1, an optical cable 1, a copper one nothing.
         budget: Most that a network may cost. Default with ``equal="cost"``: as much as the
             cheapest full fat tree.
+        gpus: GPUs of a node, each with an interface of its own, on a switch of 450 GB/s inside the
+            node. Networks are laid out for all interfaces; jobs have a rank on each GPU.
         packets: Whether to simulate packets as well, under the family's adaptive routing.
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for table, picture, report and scenarios; simulations that are there are not
@@ -268,8 +286,10 @@ def design(
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted.
     """
-    found = lay_out(nodes, traffic=traffic, radix=radix, equal=equal, price=price, budget=budget)
-    title = f"Networks for {nodes:,} nodes"
+    found = lay_out(
+        nodes, traffic=traffic, radix=radix, equal=equal, price=price, budget=budget, gpus=gpus
+    )
+    title = f"Networks for {found.design.who}"
     with following(progress, lambda console: StudyBar(console, title), title) as reporting:
         if out is None:
             with tempfile.TemporaryDirectory() as directory:
@@ -300,7 +320,8 @@ class Chosen:
             tried += [("packet", fitted.kind.adaptive)] if packets else []
             for traffic in self.design.traffic:
                 for engine, routing in tried:
-                    what = traffic_scenario(fitted, traffic, self.design.nodes, engine, routing)
+                    size = self.design.nodes, self.design.gpus
+                    what = traffic_scenario(fitted, traffic, *size, engine, routing)
                     cost = 4.0 if engine == "packet" or routing in ("valiant", "ugal-l") else 1.0
                     cost /= min(fitted.layout.bound, 1.0)
                     key = json.dumps([name, traffic, engine, routing])
@@ -355,15 +376,24 @@ def lay_out(
     equal: str | None = None,
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
+    gpus: int = 1,
 ) -> Chosen:
     """Chooses the layouts that :func:`design` simulates; its arguments are the same.
 
     Raises:
         ScenarioError: If an argument is wrong, or no family fits.
     """
-    for key, value, (first, last) in (("nodes", nodes, NODES), ("radix", radix, RADIX)):
+    if not 1 <= gpus <= GPUS:
+        _refuse("gpus", f"{gpus:,}", f"1 to {GPUS}")
+    interfaces = nodes * gpus
+    said = f"{nodes:,}" if gpus == 1 else f"{nodes:,} of {gpus} GPUs"
+    for key, value, found_, (first, last) in (
+        ("nodes", interfaces, said, NODES),
+        ("radix", radix, f"{radix:,}", RADIX),
+    ):
         if not first <= value <= last:
-            _refuse(key, f"{value:,}", f"{first:,} to {last:,}")
+            of = " interfaces" if key == "nodes" and gpus > 1 else ""
+            _refuse(key, found_, f"{first:,} to {last:,}{of}")
     if not traffic:
         _refuse("traffic", "none", ", ".join(TRAFFIC))
     for number, given in enumerate(traffic):
@@ -379,7 +409,7 @@ def lay_out(
     prices = price if isinstance(price, Prices) else Prices(**price) if price else None
     counted = IN_PORTS if prices is None else prices
     trees = KINDS[REFERENCE]
-    full = fit(trees, nodes, radix, counted, most=None, full=True)
+    full = fit(trees, interfaces, radix, counted, most=None, full=True, multiple=gpus)
     reference = None if isinstance(full, str) else full.price
     if equal == "cost" and budget is None:
         if reference is None:
@@ -394,7 +424,12 @@ def lay_out(
         elif name == "fat tree 1:2" and REFERENCE in fitted and budget is not None:
             one = "the full fat tree is within the budget"
         else:
-            one = fit(kind, nodes, radix, counted, most=most, full=budget is None)
+            one = fit(
+                *(kind, interfaces, radix, counted),
+                most=most,
+                full=budget is None,
+                multiple=gpus,
+            )
         if isinstance(one, str):
             left_out[name] = one
         else:
@@ -414,6 +449,7 @@ def lay_out(
         budget=budget,
         networks=networks,
         left_out=left_out,
+        gpus=gpus,
     )
     return Chosen(found, fitted)
 
@@ -439,8 +475,21 @@ def _laid(name: str, fitted: Fitted, by: float) -> Laid:
     )
 
 
+def _inside(gpus: int) -> dict[str, Any]:
+    """The table `[node]` of nodes with GPUs; nothing without."""
+    if gpus == 1:
+        return {}
+    node = {"ranks": gpus, "interfaces": gpus, "interface": "rail", "network": _INSIDE}
+    return {"node": node}
+
+
 def traffic_scenario(
-    fitted: Fitted, traffic: str, nodes: int, engine: str, routing: str | dict[str, str]
+    fitted: Fitted,
+    traffic: str,
+    nodes: int,
+    gpus: int,
+    engine: str,
+    routing: str | dict[str, str],
 ) -> Scenario:
     """A job of some nodes on a layout.
 
@@ -448,18 +497,22 @@ def traffic_scenario(
         fitted: The layout.
         traffic: One of :data:`TRAFFIC`.
         nodes: Of the job.
+        gpus: Of each, with a rank on each.
         engine: ``flow`` or ``packet``.
         routing: Of the network.
     """
     job: dict[str, Any] = {"name": traffic, "nodes": nodes}
-    job["motif"] = _motif(traffic, nodes, fitted.layout, _MESSAGE[engine])
+    if gpus > 1:
+        job["ranks_per_node"] = gpus
+    job["motif"] = _motif(traffic, nodes * gpus, fitted.layout, _MESSAGE[engine])
     if traffic in ("uniform", "scattered-stencil"):
         job["placement"] = "random-node"
     simulation: dict[str, Any] = {"engine": engine}
     if engine == "flow":
         settle = _SETTLE_US / min(fitted.layout.bound / fitted.kind.enough, 1.0)
         simulation |= {"paths": _PATHS, "settle": f"{settle:.3g} us"}
-    return scenario_of(fitted.kind, fitted.layout, routing, simulation=simulation, job=[job])
+    tables = {"simulation": simulation, "job": [job], **_inside(gpus)}
+    return scenario_of(fitted.kind, fitted.layout, routing, **tables)
 
 
 def _motif(traffic: str, nodes: int, layout: Layout, message: str) -> dict[str, Any]:
@@ -474,10 +527,15 @@ def _motif(traffic: str, nodes: int, layout: Layout, message: str) -> dict[str, 
 
 
 def _keep(result: Result) -> Record:
-    """The run time, and the least that the messages take on the nodes' links."""
+    """The run time, and the least that what leaves nodes takes on their links."""
     (job,) = result.summary_dict["jobs"]
-    sent = job["bytes_created"] / job["ranks"]
-    return {"run_time_ps": job["run_time_ps"], "least_ps": sent / _BYTES_PER_S * 1e12}
+    sent = job["bytes_created"]
+    if result.scenario is not None and result.scenario.node is not None:
+        # Out of the nodes and into them.
+        rows = rows_labelled(result.links, "class", "interface")
+        sent = numbers(result.links, "bytes")[rows].sum() / 2
+    least_s = sent / job["ranks"] / _BYTES_PER_S
+    return {"run_time_ps": job["run_time_ps"], "least_ps": float(least_s * 1e12)}
 
 
 def write(found: Design, claim: Claim, notice: Callable[[str], object] = warn) -> None:
@@ -511,8 +569,11 @@ def toml_of(found: Design, laid: Laid) -> str:
     kind = KINDS[laid.name]
     layout = Layout(dict(laid.network), laid.nodes, 0, 0, 0, laid.bound, 1)
     job = {"nodes": found.nodes, "motif": {"kind": "halo3d", "message": "64 KiB"}}
-    title = f"{found.nodes:,} nodes on a {laid.name}"
-    return scenario_of(kind, layout, kind.adaptive, title=title, job=[job]).to_toml()
+    if found.gpus > 1:
+        job["ranks_per_node"] = found.gpus
+    title = f"{found.who} on a {laid.name}"
+    tables = {"title": title, "job": [job], **_inside(found.gpus)}
+    return scenario_of(kind, layout, kind.adaptive, **tables).to_toml()
 
 
 _MEASURED = {"traffic": str, "engine": str, "routing": object, "run_time_ps": int, "share": float}
@@ -532,6 +593,7 @@ _FORM = {
     "budget": OrNull(float),
     "networks": [_LAID],
     "left_out": Every(str),
+    "gpus": Maybe(int),
 }
 
 
@@ -549,6 +611,7 @@ def load(directory: Path) -> Design:
     for one in saved["networks"]:
         measured = tuple(Measured(**{key: m[key] for key in _MEASURED}) for m in one["measured"])
         networks.append(Laid(**{**{key: one[key] for key in _LAID}, "measured": measured}))
+    saved.setdefault("gpus", 1)
     return Design(**{**{key: saved[key] for key in _FORM}, "networks": networks})
 
 

@@ -35,7 +35,7 @@ def section(directory: Path, *, brief: bool = False) -> Section:
         rows = [[name, why] for name, why in found.left_out.items()]
         parts.append(Part("Left out", [table(["family", "because"], rows, "Left out", texts=2)]))
     parts.append(_scenarios(found))
-    title = f"Networks for {found.nodes:,} nodes"
+    title = f"Networks for {found.who}"
     return Section("design", f"{title} ({directory.name})" if brief else title, parts)
 
 
@@ -86,7 +86,7 @@ def _summary(found: Design) -> Part:
         [
             facts(
                 [
-                    ("nodes", f"{found.nodes:,}"),
+                    ("laid out for", found.who),
                     ("ports of a switch", f"at most {found.radix}"),
                     ("compared", rule[found.equal]),
                     ("budget", limit),
