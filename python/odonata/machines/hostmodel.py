@@ -308,6 +308,7 @@ class HostModel:
         size: int,
         library: str = "",
         segment: int | None = None,
+        copies: float = 0.0,
     ) -> float:
         """What passes before the first message: the call itself, copies, and waiting for others.
 
@@ -324,8 +325,9 @@ class HostModel:
             size: Of the vector, in bytes.
             library: Who carries it out, for what is copied.
             segment: Of what is received at a time, where it is sent in segments.
+            copies: How often the vector is copied besides.
         """
-        volume = copied(operation, algorithm, ranks, library) * size
+        volume = (copied(operation, algorithm, ranks, library) + copies) * size
         waits = 1.0 if operation in _FROM_ROOT else sum(1 / rank for rank in range(1, ranks + 1))
         new = self._fresh(operation, algorithm, ranks, size, segment)
         return (

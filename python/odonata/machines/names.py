@@ -63,7 +63,7 @@ _MEASURED = {
         "sparbit": "sparbit",
         "bine_send_remap": "bine",
         "bine_send_static": "bine",
-        # These bring blocks into order by copies instead of a message of one block.
+        # These bring blocks into order by copies (`_IN_ORDER`) instead of a message of one block.
         "bine_permutation": "bine",
         "bine_permute_remap": "bine",
         "bine_permute_static": "bine",
@@ -198,6 +198,10 @@ _NEARLY = {
     "bine_permute_static",
 }
 
+#: Allgathers whose blocks are brought into order in place, each copied once (`reorder_blocks` of
+#: PICO's library). Reduce-scatters so named order them where they copy their input anyway.
+_IN_ORDER = {"bine_permutation", "bine_permute_remap", "bine_permute_static"}
+
 #: Who carries an algorithm out, by the end of its measured name.
 _LIBRARIES = {"ompi": "open-mpi", "mpich": "mpich", "over": "point-to-point", "fjmpi": "fujitsu"}
 
@@ -216,12 +220,14 @@ class Measured:
             itself, over sends and receives), ``fujitsu``, or nothing if the name does not say.
         segment: Bytes of the segments that it sends in, where the name says so.
         exact: Whether all of its messages are those of that algorithm.
+        copies: How often ranks copy the vector besides.
     """
 
     algorithm: str | None
     library: str
     segment: int | None = None
     exact: bool = True
+    copies: float = 0.0
 
 
 def measured_name(operation: str, name: str) -> Measured:
@@ -257,7 +263,8 @@ def measured_name(operation: str, name: str) -> Measured:
     found = _MEASURED.get(operation, {}).get(text)
     if library == "fujitsu":
         segment = _FUJITSU_SEGMENTS.get((operation, text))
-    return Measured(found, library, segment, text not in _NEARLY)
+    copies = 1.0 if operation == "allgather" and text in _IN_ORDER else 0.0
+    return Measured(found, library, segment, text not in _NEARLY, copies)
 
 
 def operation_of(name: str) -> str:

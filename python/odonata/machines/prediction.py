@@ -115,6 +115,7 @@ class Case:
         library: Who carries the algorithm out, of names that say
             (:class:`odonata.machines.names.Measured`); otherwise the library of the scenario.
         protocol: NCCL's, where its tuner has chosen.
+        copies: How often ranks copy the vector besides (:class:`odonata.machines.names.Measured`).
     """
 
     operation: str
@@ -125,6 +126,7 @@ class Case:
     segment: int | None = None
     library: str = ""
     protocol: str | None = None
+    copies: float = 0.0
 
     @property
     def ranks(self) -> int:
@@ -251,7 +253,16 @@ class Predictor:
         ours = algorithm_of(operation, algorithm)
         meant = measured_name(operation, algorithm)
         segment = meant.segment or segment
-        case = Case(operation, ours, size, tuple(nodes), per_node, segment, meant.library)
+        case = Case(
+            operation,
+            ours,
+            size,
+            tuple(nodes),
+            per_node,
+            segment,
+            meant.library,
+            copies=meant.copies,
+        )
         check(case)
         if ours != "auto":
             return case
@@ -460,7 +471,13 @@ class Predictor:
     def _before_ns(self, case: Case, host: HostModel) -> float:
         library = case.library or self._library.rstrip("-.0123456789").removeprefix("cray-")
         return host.before_ns(
-            case.operation, case.algorithm, case.ranks, case.sent, library, case.segment
+            case.operation,
+            case.algorithm,
+            case.ranks,
+            case.sent,
+            library,
+            case.segment,
+            case.copies,
         )
 
     def _simulated_ns(
