@@ -583,3 +583,33 @@ def test_what_if_takes_nodes_down(files: Path) -> None:
     assert "found 's9'; allowed: nodes" in f"{failed.output}{failed.exception}"
     log = ("--log", files / "queue.json", "--conf", files / "slurm.conf", "--without", "s0")
     assert "do not go together" in run("cluster", "what-if", *log).output
+
+
+def test_what_if_takes_a_spine_down(files: Path) -> None:
+    """No node is lost with one of four spines: leaves keep three of four links, and job 1, with
+    two nodes on either, may be slower for the 540 s that it still runs."""
+    machine = files / "machine.toml"
+    machine.write_text('[network]\nfamily = "fat-tree"\ndown = [4, 2]\nup = [4]\n')
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol")
+    rest = ("--topology", files / "tree.conf", "--policy", "contiguous", "--machine", machine)
+    # Leaves are routers 0 and 1, spines 2 to 5.
+    done = run("cluster", "what-if", *options, *rest, "--without", "3", "--json")
+    assert done.exit_code == 0, done.output
+    said = json.loads(done.stdout)["without_switches"]
+    expected = {"switch": "3", "neighbours": 2, "links_left": 3, "links": 4}
+    assert (said["switches"], said["ends_s"]) == ([expected], {"1": 540})
+    shown = run("cluster", "what-if", *options, *rest, "--without", "3", "--without", "2")
+    assert "its 2 neighbours keep 3 of 4 links or more (75%" in " ".join(shown.output.split())
+    assert "keep 2 of 3 links or more (67%" in " ".join(shown.output.split())
+    assert "which may miss it: 1; the last, 1, ends in 9 min 00 s" in shown.output
+    for name, words in (
+        ("0", "takes 4 nodes with it"),
+        ("9", "there is no router 9"),
+        ("s9", "s9"),
+    ):
+        failed = run("cluster", "what-if", *options, *rest, "--without", name)
+        assert failed.exit_code != 0 and words in f"{failed.output}{failed.exception}"
+    alone = run("cluster", "what-if", *options, *rest[:4], "--without", "top")
+    assert "with --machine also a switch of its network" in f"{alone.output}{alone.exception}"
+    unused = run("cluster", "what-if", *options, *rest)
+    assert "--machine needs --network flow, or --without" in unused.output

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +30,7 @@ from odonata_live.cli.cluster_place import POLICIES
 
 if TYPE_CHECKING:
     from odonata.batch.network import SharedLinks
+    from odonata_live.cluster.lost_switch import LostSwitch
     from odonata_live.cluster.what_if import Predicted, RunTimes, Snapshot
 
 SLURM = "slurm"
@@ -74,7 +75,9 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     metavar="NODES",
     help="Nodes such as n[0-3], or a switch of the topology with all nodes below it, that no job "
     "gets from now on: starts with and without them side by side, and when the last job there "
-    "has ended. May be given several times.",
+    "has ended. With --machine also a switch of its network that no node needs, such as a spine: "
+    "the bandwidth that is left, and when the last job has ended that may miss it. May be given "
+    "several times.",
 )
 @squeue_option
 @sinfo_option()
@@ -92,8 +95,8 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "--machine",
     type=click.Path(path_type=Path),
     metavar="SCENARIO",
-    help="With --network flow: scenario file whose [network] is that of the cluster, with its "
-    "routing; its groups are the cluster's, in the same order.",
+    help="With --network flow, or --without a spine: scenario file whose [network] is that of the "
+    "cluster, with its routing; its groups are the cluster's, in the same order.",
 )
 @click.option(
     "--mpi-share",
@@ -214,9 +217,11 @@ def what_if(
             machine=machine,
             **keys_given(NETWORK, how),
         )
-    elif machine is not None or mpi_share is not None or mix or keys_given(NETWORK, how):
+    elif mpi_share is not None or mix or keys_given(NETWORK, how):
         options = ", ".join(one.option for one in NETWORK)
-        raise click.UsageError(f"--machine, --mpi-share, --mix, {options} need --network flow")
+        raise click.UsageError(f"--mpi-share, --mix, {options} need --network flow")
+    elif machine is not None and not without:
+        raise click.UsageError("--machine needs --network flow, or --without a switch of it")
     known = {} if run_times is None else read_run_times(read_text(run_times), str(run_times))
     runs = RunTimes(known, share)
     look = _look(
@@ -224,11 +229,17 @@ def what_if(
         None if squeue is None or sinfo is None else (squeue, sinfo),
     )
     snapshot = look.snapshot
-    predict = partial(_predict, look, policies, horizon, runs, level, links, draws)
-    found = predict(snapshot)
-    gone: frozenset[str] = frozenset().union(*(snapshot.named(what) for what in without))
+    predict = partial(_predict, look, policies, horizon, runs, level, draws)
+    found = predict(links, snapshot)
+    gone, switches = _without(snapshot, without, machine)
     ends = snapshot.ends_s(gone, runs)
-    fewer = predict(snapshot.without(gone)) if gone else {}
+    fewer: dict[str, list[Predicted]] = {}
+    if switches and links is not None:
+        links = replace(links, machine=switches[-1].machine)
+    if gone or (switches and links is not None):
+        fewer = predict(links, snapshot.without(gone))
+    everywhere = frozenset(snapshot.machine.nodes)
+    crossing = snapshot.ends_s(everywhere, runs, apart=True) if switches else {}
     if as_json:
 
         def to_dict(found: dict[str, list[Predicted]]) -> dict[str, Any]:
@@ -245,6 +256,9 @@ def what_if(
         if gone:
             left = {"nodes": sorted(gone), "ends_s": ends, "free_s": max(ends.values(), default=0)}
             said["without"] = {**left, **to_dict(fewer)}
+        if switches:
+            lost = {"switches": [one.to_json() for one in switches]}
+            said["without_switches"] = {**lost, "ends_s": crossing, **to_dict(fewer)}
         print_json(said)
         return
     out = terminal()
@@ -255,6 +269,16 @@ def what_if(
             running = f"jobs there: {len(ends)}; the last, {escape(last)}, ends in "
             running += _time(ends[last])
         out.print(f"without {len(gone)} nodes: {running}", soft_wrap=True)
+    for one in switches:
+        out.print(escape(one.sentence()), soft_wrap=True)
+    if switches:
+        running = "no job runs over several leaves"
+        if crossing:
+            last = max(crossing, key=lambda id_: crossing[id_])
+            running = f"jobs over several leaves, which may miss it: {len(crossing)}; the last, "
+            running += f"{escape(last)}, ends in {_time(crossing[last])}"
+        out.print(running, soft_wrap=True)
+    if fewer:
         fewer = {f"{policy} without": jobs for policy, jobs in fewer.items()}
         found = {
             name: jobs
@@ -392,14 +416,34 @@ def _look(
     return _Look(snapshot, listing, given, read_last_backfill(diagnosis))
 
 
+def _without(
+    snapshot: Snapshot, named: tuple[str, ...], machine: Path | None
+) -> tuple[frozenset[str], list[LostSwitch]]:
+    """The nodes of what is named, and switches of the network, each without those before."""
+    from odonata.errors import ClusterError
+    from odonata_live.cluster.lost_switch import lost_switch
+
+    gone: frozenset[str] = frozenset()
+    switches: list[LostSwitch] = []
+    for what in named:
+        try:
+            gone |= snapshot.named(what)
+        except ClusterError:
+            if machine is None:
+                raise
+            before = switches[-1].machine if switches else machine
+            switches.append(lost_switch(before, what))
+    return gone, switches
+
+
 def _predict(
     look: _Look,
     policies: tuple[str, ...],
     horizon: int,
     run_times: RunTimes,
     level: str,
-    links: SharedLinks | None,
     draws: int,
+    links: SharedLinks | None,
     snapshot: Snapshot,
 ) -> dict[str, list[Predicted]]:
     """The waiting jobs of a snapshot by policy.
@@ -410,8 +454,8 @@ def _predict(
         horizon: How far to look, seconds.
         run_times: Of the jobs.
         level: What a group is.
-        links: The network that jobs share.
         draws: How often to draw.
+        links: The network that jobs share.
         snapshot: The cluster.
     """
     from odonata_live.cluster.placing import Rules

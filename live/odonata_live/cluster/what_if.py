@@ -184,15 +184,26 @@ class Snapshot:
             shown = ", ".join(switches[:8]) + (", …" if len(switches) > 8 else "")
             raise ClusterError(
                 f"--without: found {strangers[0]!r}; allowed: nodes of the cluster such as n[0-3], "
-                f"or a switch that nodes are attached to, or an island: {shown}; what it costs to "
-                "lose a spine [failures] of the machine's scenario tells"
+                f"or a switch that nodes are attached to, or an island: {shown}; with --machine "
+                "also a switch of its network that no node needs, such as a spine"
             )
         return names
 
-    def ends_s(self, nodes: frozenset[str], run_times: RunTimes) -> dict[str, float]:
-        """When the jobs that run on nodes end, seconds from now, by id."""
+    def ends_s(
+        self, nodes: frozenset[str], run_times: RunTimes, *, apart: bool = False
+    ) -> dict[str, float]:
+        """When the jobs that run on nodes end, seconds from now, by id.
+
+        Args:
+            nodes: Any of these.
+            run_times: How long jobs run.
+            apart: Only those whose nodes are attached to several switches.
+        """
         ends = {}
+        leaf_of = self.topology.leaf_of_node
         for job in self.jobs:
+            if apart and len({leaf_of.get(node) for node in job.nodes}) < 2:
+                continue
             if job.holds_nodes and nodes.intersection(job.nodes):
                 began_s = self.now_s if job.start_s is None else job.start_s
                 end_s = began_s + run_times.of(job.id, self.limit_s(job))
