@@ -477,10 +477,63 @@ def test_jobs_of_a_schedule_are_slower_over_what_is_left(level: str, failure: st
     assert second == 2 * first
 
 
-def test_links_of_a_schedule_do_not_fail_during_it() -> None:
-    case = Scenario.from_toml(SLOW_PAIR.format(level="flow", failure='at = "5 s"'))
-    with pytest.raises(JobLogError, match=r"parts that fail for the whole schedule.*outage"):
-        odonata.batch.run_schedules(case)
+@pytest.mark.parametrize("level", ["packet", "flow"])
+@pytest.mark.parametrize(
+    ("failure", "ends"),
+    [
+        # 20 s of work each: 10 s of it are left at half the speed, for the second all of it.
+        ('count = 1, at = "10 s"', (30, 70)),
+        ('bandwidth = "50 %", at = "10 s"', (30, 70)),
+        # 10 s at half the speed are 5 s of work.
+        ('count = 1, at = "10 s", until = "20 s"', (25, 45)),
+        # The first job loses its last 5 s to a network in two parts, and begins again.
+        ('at = "15 s", until = "20 s"', (40, 60)),
+    ],
+)
+def test_links_fail_during_a_schedule(level: str, failure: str, ends: tuple[int, int]) -> None:
+    """Times are whole seconds; what comes to less than the links' bandwidth adds at most two."""
+    case = Scenario.from_toml(SLOW_PAIR.format(level=level, failure=failure))
+    (schedule,) = odonata.batch.run_schedules(case)
+    for found, expected in zip(schedule.jobs["end_s"].to_pylist(), ends, strict=True):
+        assert expected <= found <= expected + 3
+    lost = "count" not in failure and "bandwidth" not in failure
+    assert schedule.summary.get("failures", {"requeues": 0})["requeues"] == int(lost)
+
+
+@pytest.mark.parametrize("level", ["packet", "flow"])
+def test_routers_fail_during_a_schedule(level: str) -> None:
+    """A job on four nodes ends with one router, waits for its repair, and takes its 20 s."""
+    failure = 'count = 1, bandwidth = "99.9 %" }]\nin_flight = "lost"\n'
+    failure += 'outages = [{ routers = [1], at = "5 s", until = "30 s"'
+    case = Scenario.from_toml(SLOW_PAIR.format(level=level, failure=failure))
+    (schedule,) = odonata.batch.run_schedules(case)
+    first, second = schedule.jobs["end_s"].to_pylist()
+    assert 50 <= first <= 52 and 70 <= second <= 74
+    assert schedule.summary["failures"]["requeues"] == 1
+    for more, words in (
+        ('resend_after = "1 us"\n', "left out in a schedule"),
+        ("", "whole seconds"),
+    ):
+        wrong = failure.replace("outages", f"{more}outages")
+        wrong = wrong.replace("5 s", "5.5 s") if not more else wrong
+        with pytest.raises(JobLogError, match=words):
+            case = Scenario.from_toml(SLOW_PAIR.format(level=level, failure=wrong))
+            odonata.batch.run_schedules(case)
+
+
+@pytest.mark.parametrize("part", ["links"])
+def test_what_is_drawn_over_time_fails_during_a_schedule(part: str) -> None:
+    """A schedule of the same seed is the same; failures can only make it longer."""
+    lost = 'in_flight = "lost"\n' if part == "routers" else ""
+    drawn = f'draw = [{{ part = "{part}", mtbf = "40 s", repair = "5 s" }}]\nseed = 3\n'
+    text = SLOW_PAIR.format(level="flow", failure="count = 1")
+    text = text.replace("links = [{ routers = [0, 1], count = 1 }]", lost + drawn)
+    ends = []
+    for _ in range(2):
+        (schedule,) = odonata.batch.run_schedules(Scenario.from_toml(text))
+        ends.append(schedule.jobs["end_s"].to_pylist())
+    assert ends[0] == ends[1]
+    assert ends[0][1] > 42
 
 
 #: One of four parallel links is dark and one is slow; a router has failed with its node.
@@ -718,13 +771,6 @@ def test_every_moment_has_channels_of_its_own() -> None:
         odonata.run(scenario(network, failures, nodes=2, motif=load))
 
 
-def test_networks_with_circuits_are_refused() -> None:
-    network = {"family": "reconfigurable-dragonfly", "p": 2, "a": 4, "h": 2, "g": 9}
-    load = {"kind": "all-to-all", "message": "8 B"}
-    with pytest.raises(ScenarioError, match="whose circuits optical switches set"):
-        odonata.run(scenario(network, {"nodes": [0]}, nodes=2, motif=load))
-
-
 def test_a_network_with_lost_nodes_is_not_written(tmp_path: Path) -> None:
     """No format of wirings has a node that is attached to nothing."""
     load = {"kind": "all-to-all", "message": "8 B"}
@@ -871,7 +917,11 @@ def test_what_is_drawn_at_a_moment_is_what_is_drawn_for_the_whole_run() -> None:
         ({"links": [{"routers": [0, 1], "error_rate": "1 %"}]}, "in_flight", "nothing goes out"),
         ({"outages": [{"routers": "9", "at": "1 us"}]}, "outages", "there is no router 9"),
         ({"outages": [{"nodes": "0"}]}, "at", "the time of the failure"),
-        ({"outages": [{"at": "1 us"}]}, "outages", "`routers`, `switches`, `nodes` or `hosts`"),
+        (
+            {"outages": [{"at": "1 us"}]},
+            "outages",
+            "`switches`, `nodes`, `hosts`, `optical_switches`",
+        ),
         (
             {"outages": [{"nodes": [0], "at": "1 us"}, {"nodes": [0], "at": "2 us"}]},
             "outages",

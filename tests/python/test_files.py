@@ -40,6 +40,7 @@ TABLES = (Scenario, *(one for one in CLASSES.values() if one.__module__ != "odon
 #: Keys with plain texts that name no file. Whoever adds a key of texts decides: here, or a file.
 NO_FILES = {
     *("Failures.hosts", "Failures.switches", "Outage.hosts", "Outage.switches"),
+    *("Failures.circuits", "Outage.circuits"),
     *("LinkFailure.interface", "LinkFailure.port", "LinkFailure.switches"),
     *("MarkerBorder.marker", "RegionBorder.region"),
     "Scenario.title",

@@ -56,7 +56,7 @@ pub use dragonfly_plus::{
 };
 pub use failures::{
     Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment, Losses,
-    OnTheWay, OutOfService, Outage, Part,
+    OnTheWay, OpticalCircuit, Optics, OutOfService, Outage, Part, Timeline, Unusable,
 };
 pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts, without_circuits};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};

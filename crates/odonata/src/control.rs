@@ -12,9 +12,10 @@ use crate::error::SpecError;
 use crate::routing::build_routing;
 use crate::spec::{Family, Scenario};
 use crate::topology::build_topology;
-use crate::topology::circuits::with_circuits;
-use crate::topology::families::reconfigurable::structure;
-use crate::topology::uplinks::optical_layer;
+use crate::topology::circuits::usable;
+use crate::topology::classes_of;
+use crate::topology::families::reconfigurable::{links, structure, uplinks, wired};
+use crate::topology::optics::optical_layer;
 
 /// A port of an optical switch: the group (in a fat tree, the pod) and the router that a fibre
 /// leads to, and the port there, counted from the router's first.
@@ -64,30 +65,17 @@ pub fn optical_plant(scenario: &Scenario) -> Result<Option<OpticalPlant>, SpecEr
         }
         Family::ReconfigurableDragonfly(dragonfly) => {
             let structure = structure(dragonfly)?;
-            let switches = structure.switches;
-            let topology = with_circuits(scenario, Circuits::dark(switches))?;
-            let held = &structure.ports_of_router;
-            let most = held.iter().copied().max().unwrap_or(0);
-            // Router of a group and port among its global ones, by link.
-            let places: Vec<(u32, u32)> = (0..)
-                .zip(held)
-                .flat_map(|(router, &held)| (0..held).map(move |k| (router, k)))
+            let links = links(&structure, &classes_of(scenario))?;
+            let dark = Circuits::dark(structure.switches);
+            let topology = wired(dragonfly, structure.clone(), links, dark)?;
+            let plugged = |port: PortId| {
+                let (router, relative) = in_router(&topology, port);
+                (topology.group_of_router[router.index()], router, relative)
+            };
+            let all: Vec<Vec<PluggedPort>> = uplinks(&structure, &topology)
+                .into_iter()
+                .map(|ports| ports.into_iter().map(plugged).collect())
                 .collect();
-            let plugged = |group: u32, link: u32| {
-                let (local, k) = places[link as usize];
-                let router = RouterId(group * held.len() as u32 + local);
-                // Global ports are a router's last.
-                let count = topology.ports_of(router).len() as u32;
-                (GroupId(group), router, (count - most + k) as u16)
-            };
-            let per_switch = switches.per_switch();
-            let ports = |switch: u32| {
-                (0..switches.groups())
-                    .flat_map(|group| (0..per_switch).map(move |l| (group, l)))
-                    .map(|(group, l)| plugged(group, switch * per_switch + l))
-                    .collect()
-            };
-            let all: Vec<Vec<PluggedPort>> = (0..switches.switches()).map(ports).collect();
             Ok(Some(OpticalPlant {
                 one_way: false,
                 ingress: all.clone(),
@@ -99,7 +87,8 @@ pub fn optical_plant(scenario: &Scenario) -> Result<Option<OpticalPlant>, SpecEr
 }
 
 /// Circuits between the groups of a job that owns all of their links, as `(switch, port, port)`
-/// by the numbers of [`optical_plant`], by the scenario's `steering`. `sent` is what groups send
+/// by the numbers of [`optical_plant`], by the scenario's `steering` and around what fails in it from
+/// the start. `sent` is what groups send
 /// to each other, `(from, to, bytes)` by place in `groups`; `None`: as much between every two.
 ///
 /// # Errors
@@ -131,7 +120,8 @@ pub fn circuits_of_groups(
         None if dragonfly.steering == Strategy::Uniform => None,
         None => Some(Demand::uniform(count)),
     };
-    let circuits = circuits_for(switches, groups, dragonfly.steering, demand.as_ref())
+    let usable = usable(switches, scenario)?;
+    let circuits = circuits_for(&usable, groups, dragonfly.steering, demand.as_ref())
         .map_err(|error| SpecError::new("groups", error.to_string()))?;
     let per_switch = switches.per_switch();
     let port = |end: SwitchPort| end.group.0 * per_switch + end.link % per_switch;

@@ -99,9 +99,9 @@ pub use spec::study::study_tables;
 pub use spec::written::written;
 pub use steady::JobStatistics;
 pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};
-pub use topology::build_topology;
 pub use topology::classes::default_buffer;
 pub use topology::switches::{OpticalParts, optical_parts};
+pub use topology::{build_topology, dark_uplinks};
 pub use traces::{
     codes_facts, codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary,
     tracer_config, write_otf2,

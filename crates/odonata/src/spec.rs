@@ -40,6 +40,7 @@ pub(crate) use congestion::checked as checked_congestion_control;
 pub use congestion::{CongestionControl, CongestionControlName};
 pub use consistent::{JobEnd, check_jobs};
 pub use failures::{DrawnFailures, Failures, InFlight, LinkFailure, Outage, Part};
+pub(crate) use failures::{NodesOut, circuit};
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests};
 pub use forms::{Fits, Form, Forms, forms};
 pub use job::{

@@ -6,16 +6,18 @@ mod failures;
 pub(crate) mod families;
 mod job_matrix;
 mod node;
+pub(crate) mod optics;
 pub(crate) mod switches;
 pub(crate) mod uplinks;
 
+use odonata_network::topology::Timeline;
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::Losses;
-use odonata_units::Picoseconds;
+use odonata_units::{Picoseconds, PortId, RouterId};
 
 use self::classes::Classes;
 use crate::error::SpecError;
-use crate::spec::{CircuitSource, Family, Scenario};
+use crate::spec::{Failures, Family, Scenario};
 
 /// Builds the network of a scenario.
 ///
@@ -52,6 +54,26 @@ pub(crate) fn why_lost(scenario: &Scenario) -> String {
     why().map_or(String::new(), |why| format!("; {why}"))
 }
 
+/// A scenario's network before anything fails.
+///
+/// # Errors
+/// As [`build_topology`].
+pub(crate) fn whole_of(scenario: &Scenario) -> Result<Topology, SpecError> {
+    let mut whole = scenario.clone();
+    whole.network.failures = Failures::default();
+    build_topology(&whole)
+}
+
+/// A scenario's network before anything fails, and what of it works when; `None` if nothing fails.
+///
+/// # Errors
+/// As [`build_topology`].
+pub(crate) fn timeline(scenario: &Scenario) -> Result<Option<(Topology, Timeline)>, SpecError> {
+    let whole = whole(scenario)?;
+    let timeline = failures::timeline(&whole, scenario)?;
+    Ok(timeline.map(|timeline| (whole, timeline)))
+}
+
 /// The links of a scenario's network that lose packets during the run; `None`: none do.
 ///
 /// # Errors
@@ -61,6 +83,33 @@ pub(crate) fn losses(scenario: &Scenario) -> Result<Option<Losses>, SpecError> {
         true => failures::losses(&whole(scenario)?, scenario).map(Some),
         false => Ok(None),
     }
+}
+
+/// The ports of routers that lead to optical switches and do not work from the start of the run on,
+/// each by its router and counted from that one's first: their own failures and those of routers and
+/// optical switches.
+///
+/// # Errors
+/// As [`build_topology`].
+pub fn dark_uplinks(scenario: &Scenario) -> Result<Vec<(RouterId, u32)>, SpecError> {
+    let Some(optics) = optics::optics(scenario)? else {
+        return Ok(Vec::new());
+    };
+    let Some(unusable) = failures::unusable(scenario)? else {
+        return Ok(Vec::new());
+    };
+    let ports = optics.ingress.iter().zip(&unusable.ports);
+    let ports = ports.flat_map(|(ports, dark)| ports.iter().zip(dark));
+    let mut dark: Vec<PortId> = ports
+        .filter(|(_, dark)| **dark)
+        .map(|(&port, _)| port)
+        .collect();
+    dark.sort_unstable();
+    let place = |port: PortId| {
+        let router = optics.laid.router_of_port(port);
+        (router, port.0 - optics.laid.first_port[router.index()])
+    };
+    Ok(dark.into_iter().map(place).collect())
 }
 
 /// Whether circuits of optical switches are a part of a network.
@@ -84,9 +133,7 @@ fn whole(scenario: &Scenario) -> Result<Topology, SpecError> {
 /// The network as its family has it, whose nodes have no inside.
 fn plane(scenario: &Scenario) -> Result<Topology, SpecError> {
     match &scenario.network.topology {
-        Family::ReconfigurableDragonfly(dragonfly) if dragonfly.circuits == CircuitSource::Jobs => {
-            circuits::joined_by_jobs(dragonfly, scenario)
-        }
+        Family::ReconfigurableDragonfly(dragonfly) => circuits::joined(dragonfly, scenario),
         family => {
             let built = family.build(&classes_of(scenario))?;
             uplinks::joined(built, scenario)
@@ -104,7 +151,7 @@ pub(crate) fn link_class(
 }
 
 /// What the network of a scenario is built from beside the table of its family.
-fn classes_of(scenario: &Scenario) -> Classes<'_> {
+pub(crate) fn classes_of(scenario: &Scenario) -> Classes<'_> {
     Classes {
         family: scenario.network.topology.name(),
         links: &scenario.network.links,

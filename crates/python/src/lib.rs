@@ -478,6 +478,7 @@ mod _engine {
             .map(|(ingress, egress)| odonata::UplinkSwitch {
                 ingress: of_pods(ingress),
                 egress: of_pods(egress),
+                failed: Vec::new(),
             })
             .collect();
         let steered = py.detach(|| {
@@ -580,12 +581,18 @@ mod _engine {
     /// entries are arrays.
     #[pyfunction]
     fn topology<'py>(py: Python<'py>, spec_json: String) -> PyResult<Bound<'py, PyDict>> {
-        let (description, wiring) = computing_apart(py, move || {
+        let (description, wiring, dark) = computing_apart(py, move || {
             let scenario = Scenario::from_json(&spec_json)?;
             let topology = odonata::build_topology(&scenario)?;
-            Ok((odonata::describe(&topology), odonata::wiring(&topology)))
+            let dark = odonata::dark_uplinks(&scenario)?.into_iter();
+            let dark: Vec<(u32, u32)> = dark.map(|(router, port)| (router.0, port)).collect();
+            let wiring = odonata::wiring(&topology);
+            Ok((odonata::describe(&topology), wiring, dark))
         })?;
         let result = PyDict::new(py);
+        if !dark.is_empty() {
+            result.set_item("dark_uplinks", dark)?;
+        }
         result.set_item("description", to_python(py, &description)?)?;
         for table in wiring {
             let prefix = table.name.trim_end_matches('s');

@@ -19,13 +19,18 @@ pub enum SteeringError {
     /// More groups than few links can connect.
     #[error(
         "{links} global links per group cannot connect {groups} groups by circuits of their own; \
-         a machine needs at least 2 per group"
+         {}", match .failed {
+            false => "a machine needs at least 2 per group",
+            true => "uplinks, optical switches or circuits that have failed are not used",
+        }
     )]
     TooFewLinks {
         /// Links of a group.
         links: u32,
         /// Groups of the job.
         groups: usize,
+        /// Whether some of the links have failed.
+        failed: bool,
     },
     /// A demand of another number of groups.
     #[error("the demand is of {found} groups, the job has {expected}")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use odonata_network::topology::{Circuits, OpticalSwitches};
+use odonata_network::topology::Circuits;
 use odonata_units::{GroupId, JobId};
 
 use crate::change::Change;
@@ -24,11 +24,11 @@ pub struct Steering {
 }
 
 impl Steering {
-    /// All switches dark.
-    pub fn new(switches: OpticalSwitches) -> Self {
+    /// On switches without circuits, of which what has failed is not used.
+    pub fn new(usable: Circuits) -> Self {
         Self {
-            circuits: Circuits::dark(switches),
-            owners: vec![None; switches.groups() as usize],
+            owners: vec![None; usable.switches().groups() as usize],
+            circuits: usable,
             jobs: BTreeMap::new(),
         }
     }
@@ -64,7 +64,7 @@ impl Steering {
             }
         }
         let switches = self.circuits.switches();
-        let wanted = circuits_for(switches, groups, strategy, demand)?;
+        let wanted = circuits_for(&self.circuits, groups, strategy, demand)?;
         let mut after = self.circuits.clone();
         for &group in groups {
             for port in ports_of(switches, group) {

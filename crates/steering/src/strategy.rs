@@ -1,7 +1,7 @@
 //! From a job's groups to circuits between them.
 
 use odonata_declare::Named;
-use odonata_network::topology::{Circuit, OpticalSwitches};
+use odonata_network::topology::{Circuit, Circuits};
 use odonata_units::GroupId;
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,8 @@ pub enum Strategy {
 }
 
 /// The circuits between the groups of a job that owns all of their links. They
-/// connect the groups. A pure function: equal inputs give equal circuits.
+/// connect the groups. A pure function: equal inputs give equal circuits. `usable` is the
+/// machine's switches without circuits: what has failed of them is not used.
 ///
 /// `demand` is by place in `groups`; [`Strategy::Uniform`] does not look at it, the
 /// others take every pair to send as much where there is none.
@@ -55,11 +56,12 @@ pub enum Strategy {
 /// If a group is listed twice or does not exist, the demand does not fit, or the
 /// groups cannot be connected.
 pub fn circuits_for(
-    switches: OpticalSwitches,
+    usable: &Circuits,
     groups: &[GroupId],
     strategy: Strategy,
     demand: Option<&Demand>,
 ) -> Result<Vec<Circuit>, SteeringError> {
+    let switches = usable.switches();
     let last = switches.groups() - 1;
     let mut listed = vec![false; switches.groups() as usize];
     for &group in groups {
@@ -93,19 +95,25 @@ pub fn circuits_for(
         }
     };
     let links = switches.links();
-    let mut table = Table::new(switches, groups);
+    let mut table = Table::new(usable, groups);
     fill_planes(&mut table, 0, strategy, demand);
     if check_connected(&table.circuits, groups).is_err() {
         // What the job sends leaves its groups in parts: two links of each group
         // become a ring through all of them.
-        table = Table::new(switches, groups);
+        table = Table::new(usable, groups);
         let ring = links.min(2);
         uniform::set(&mut table, 0..ring);
         fill_planes(&mut table, ring, strategy, demand);
+        if usable.has_failures() && check_connected(&table.circuits, groups).is_err() {
+            table = Table::new(usable, groups);
+            table.connect_parts();
+            table.fill(demand);
+        }
         if check_connected(&table.circuits, groups).is_err() {
             return Err(SteeringError::TooFewLinks {
                 links,
                 groups: groups.len(),
+                failed: usable.has_failures(),
             });
         }
     }
@@ -116,7 +124,13 @@ pub fn circuits_for(
 fn fill_planes(table: &mut Table<'_>, first: u32, strategy: Strategy, demand: &Demand) {
     let links = table.circuits.switches().links();
     match strategy {
-        Strategy::Uniform => return uniform::set(table, first..links),
+        Strategy::Uniform => {
+            uniform::set(table, first..links);
+            if !table.circuits.has_failures() {
+                return;
+            }
+            // Ports whose partners have failed find others.
+        }
         Strategy::MinMax => {
             let counts = min_max::counts(demand, links - first);
             let classes = factors::classes(demand.groups(), &counts, (links - first) / 2);

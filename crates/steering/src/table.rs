@@ -1,6 +1,6 @@
 //! The circuits of a job while they are being chosen.
 
-use odonata_network::topology::{Circuits, OpticalSwitches, SwitchPort};
+use odonata_network::topology::{Circuits, SwitchPort};
 use odonata_units::GroupId;
 
 use crate::demand::Demand;
@@ -17,9 +17,10 @@ pub(crate) struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    pub fn new(switches: OpticalSwitches, groups: &'a [GroupId]) -> Self {
+    /// On switches without circuits; what has failed of them is not used.
+    pub fn new(usable: &Circuits, groups: &'a [GroupId]) -> Self {
         Self {
-            circuits: Circuits::dark(switches),
+            circuits: usable.without_circuits(),
             groups,
             counts: vec![0; groups.len() * groups.len()],
         }
@@ -100,6 +101,31 @@ impl<'a> Table<'a> {
         }
     }
 
+    /// Joins groups that no circuits connect, as long as two ports of a switch do: what is left of a
+    /// machine of which much has failed may have no ring.
+    pub fn connect_parts(&mut self) {
+        let switches = self.circuits.switches();
+        let per_switch = switches.per_switch();
+        let mut part: Vec<usize> = (0..self.places()).collect();
+        for switch in 0..switches.switches() {
+            let links = switch * per_switch..(switch + 1) * per_switch;
+            let ports: Vec<(usize, u32)> = links
+                .flat_map(|link| (0..self.places()).map(move |place| (place, link)))
+                .collect();
+            for (at, &one) in ports.iter().enumerate() {
+                for &other in &ports[at + 1..] {
+                    let [from, to] = [part[one.0], part[other.0]];
+                    if from != to && self.join(one, other) {
+                        part.iter_mut()
+                            .filter(|part| **part == to)
+                            .for_each(|of| *of = from);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
     /// Joins what is still dark, pair by pair: first where most is left to carry for
     /// every circuit, then where there are the fewest.
     pub fn fill(&mut self, demand: &Demand) {
@@ -110,11 +136,10 @@ impl<'a> Table<'a> {
             let mut dark: Vec<(usize, u32)> = Vec::new();
             for link in links {
                 let ports = (0..places).map(|place| (place, link));
-                dark.extend(
-                    ports.filter(|&(place, link)| {
-                        self.circuits.peer(self.port(place, link)).is_none()
-                    }),
-                );
+                dark.extend(ports.filter(|&(place, link)| {
+                    let port = self.port(place, link);
+                    self.circuits.works(port) && self.circuits.peer(port).is_none()
+                }));
             }
             while let Some((one, other)) = self.neediest(&dark, demand) {
                 let (last, first) = (dark.remove(other), dark.remove(one));
@@ -130,7 +155,10 @@ impl<'a> Table<'a> {
     fn neediest(&self, dark: &[(usize, u32)], demand: &Demand) -> Option<(usize, usize)> {
         let pairs =
             (0..dark.len()).flat_map(|one| (one + 1..dark.len()).map(move |two| (one, two)));
-        let apart = pairs.filter(|&(one, two)| dark[one].0 != dark[two].0);
+        let port = |place: usize| self.port(dark[place].0, dark[place].1);
+        let apart = pairs.filter(|&(one, two)| {
+            dark[one].0 != dark[two].0 && self.circuits.may_join(port(one), port(two))
+        });
         apart.max_by(|&a, &b| {
             let need = |(one, two): (usize, usize)| {
                 let (one, two) = (dark[one].0, dark[two].0);

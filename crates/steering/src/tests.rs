@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use odonata_network::topology::{Circuit, Circuits, OpticalSwitches};
+use odonata_network::topology::{Circuit, Circuits, OpticalSwitches, SwitchPort};
 use odonata_placement::Machine;
 use odonata_placement::grap::{GrapMode, GrapRequest, GrapState};
 use odonata_units::{GroupId, JobId, Picoseconds, RouterId};
@@ -57,16 +57,34 @@ fn busiest(circuits: &Circuits, groups: &[GroupId], demand: &Demand) -> f64 {
 #[test]
 fn two_groups_get_every_link_and_three_lose_one_port_a_switch() {
     let switches = switches(5, 12, 1);
-    let two = circuits_for(switches, &groups([1, 4]), Strategy::Uniform, None).unwrap();
+    let two = circuits_for(
+        &Circuits::dark(switches),
+        &groups([1, 4]),
+        Strategy::Uniform,
+        None,
+    )
+    .unwrap();
     assert_eq!(two.len(), 12);
     // Three groups and one link a switch: on each, two groups meet and one sits out, so that
     // 12 switches give 12 circuits, 4 for each pair.
-    let three = circuits_for(switches, &groups([0, 2, 3]), Strategy::Uniform, None).unwrap();
+    let three = circuits_for(
+        &Circuits::dark(switches),
+        &groups([0, 2, 3]),
+        Strategy::Uniform,
+        None,
+    )
+    .unwrap();
     let counts = pair_counts(&set(switches, &three), &groups([0, 2, 3]));
     assert_eq!(counts, [4, 4, 4]);
     // Two links a switch: nothing is lost, 6 for each pair.
     let switches = super::tests::switches(5, 12, 2);
-    let three = circuits_for(switches, &groups([0, 2, 3]), Strategy::Uniform, None).unwrap();
+    let three = circuits_for(
+        &Circuits::dark(switches),
+        &groups([0, 2, 3]),
+        Strategy::Uniform,
+        None,
+    )
+    .unwrap();
     let counts = pair_counts(&set(switches, &three), &groups([0, 2, 3]));
     assert_eq!(counts, [6, 6, 6]);
 }
@@ -77,7 +95,7 @@ fn the_paper_s_machine_is_a_dragonfly_when_one_job_has_it_all() {
     // meets 144 pairs again (Feng et al. 2023, 5.1.2).
     let switches = switches(288, 288, 1);
     let all = groups(0..288);
-    let circuits = circuits_for(switches, &all, Strategy::Uniform, None).unwrap();
+    let circuits = circuits_for(&Circuits::dark(switches), &all, Strategy::Uniform, None).unwrap();
     assert_eq!(circuits.len(), 288 * 144);
     let counts = pair_counts(&set(switches, &circuits), &all);
     assert_eq!(counts.iter().filter(|&&count| count == 2).count(), 144);
@@ -97,7 +115,8 @@ fn circuits_follow_a_ring() {
         (0..6).flat_map(|group| [(group, (group + 1) % 6, 100), (group, (group + 5) % 6, 100)]);
     let demand = Demand::new(6, ring);
     for strategy in &STRATEGIES[1..] {
-        let circuits = circuits_for(switches, &all, *strategy, Some(&demand)).unwrap();
+        let circuits =
+            circuits_for(&Circuits::dark(switches), &all, *strategy, Some(&demand)).unwrap();
         let circuits = set(switches, &circuits);
         assert_eq!(
             busiest(&circuits, &all, &demand),
@@ -106,7 +125,7 @@ fn circuits_follow_a_ring() {
             strategy.name()
         );
     }
-    let uniform = circuits_for(switches, &all, Strategy::Uniform, None).unwrap();
+    let uniform = circuits_for(&Circuits::dark(switches), &all, Strategy::Uniform, None).unwrap();
     // 12 links over 5 peers: 2 or 3 for a pair.
     let uniform = busiest(&set(switches, &uniform), &all, &demand);
     assert!((100.0 / 3.0..=50.0).contains(&uniform), "{uniform}");
@@ -118,14 +137,20 @@ fn parts_that_do_not_talk_are_connected_nevertheless() {
     let demand = Demand::new(4, [(0, 1, 10), (2, 3, 10)]);
     for strategy in STRATEGIES {
         let all = groups(0..4);
-        let circuits = circuits_for(switches, &all, strategy, Some(&demand)).unwrap();
+        let circuits =
+            circuits_for(&Circuits::dark(switches), &all, strategy, Some(&demand)).unwrap();
         check_connected(&set(switches, &circuits), &all).unwrap();
     }
 }
 
 #[test]
 fn what_cannot_be_connected_is_refused() {
-    let error = circuits_for(switches(3, 1, 1), &groups(0..3), Strategy::Uniform, None);
+    let error = circuits_for(
+        &Circuits::dark(switches(3, 1, 1)),
+        &groups(0..3),
+        Strategy::Uniform,
+        None,
+    );
     assert!(
         error
             .unwrap_err()
@@ -136,14 +161,19 @@ fn what_cannot_be_connected_is_refused() {
         (vec![0, 0], "listed twice"),
         (vec![0, 3], "none of the machine"),
     ] {
-        let error = circuits_for(switches(3, 4, 1), &groups(listed), Strategy::Uniform, None);
+        let error = circuits_for(
+            &Circuits::dark(switches(3, 4, 1)),
+            &groups(listed),
+            Strategy::Uniform,
+            None,
+        );
         assert!(error.unwrap_err().to_string().contains(words));
     }
 }
 
 #[test]
 fn a_change_counts_what_is_set_and_taken_down() {
-    let mut steering = Steering::new(switches(4, 4, 1));
+    let mut steering = Steering::new(Circuits::dark(switches(4, 4, 1)));
     let change = steering
         .allocate(JobId(0), &groups([0, 1]), Strategy::Uniform, None)
         .unwrap();
@@ -186,8 +216,50 @@ fn demand_of(entries: &[u64], places: usize) -> Demand {
     Demand::new(places, (0..places * places).map(entry))
 }
 
+/// With one of two ports of a switch dark the other one is dark as well, unless a third group has
+/// one there: everything that can be joined is.
+#[test]
+fn circuits_are_set_around_ports_that_have_failed() {
+    let two = switches(2, 3, 1);
+    let failed = vec![false, true, false, false, false, false];
+    let usable = Circuits::dark_around(two, failed, []).unwrap();
+    for strategy in STRATEGIES {
+        let circuits = circuits_for(&usable, &groups(0..2), strategy, None).unwrap();
+        let links: Vec<u32> = circuits.iter().map(|circuit| circuit.from.link).collect();
+        assert_eq!(links, [0, 2], "{strategy:?}");
+    }
+    // Each group has one port that works, all of them on switches where no other works.
+    let apart = vec![false, true, true, true, false, true];
+    let usable = Circuits::dark_around(two, apart, []).unwrap();
+    let error = circuits_for(&usable, &groups(0..2), Strategy::Uniform, None).unwrap_err();
+    assert!(error.to_string().contains("have failed"), "{error}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    /// Nothing that has failed is used, and no two ports of a switch that could be joined stay dark.
+    #[test]
+    fn what_has_failed_is_never_used(
+        group_count in 2u32..7,
+        links in 2u32..7,
+        failed in proptest::collection::vec(proptest::bool::weighted(0.2), 36),
+        strategy in proptest::sample::select(&STRATEGIES[..]),
+    ) {
+        let switches = switches(group_count, links, 1);
+        let failed: Vec<bool> = failed[..(group_count * links) as usize].to_vec();
+        let usable = Circuits::dark_around(switches, failed, []).unwrap();
+        if let Ok(circuits) = circuits_for(&usable, &groups(0..group_count), strategy, None) {
+            let set = usable.clone().with_working(circuits.iter().copied());
+            prop_assert_eq!(set.len(), circuits.len());
+            prop_assert!(check_connected(&set, &groups(0..group_count)).is_ok());
+            for link in 0..links {
+                let ports = (0..group_count).map(|group| SwitchPort { group: GroupId(group), link });
+                let dark = ports.filter(|&port| set.works(port) && set.peer(port).is_none());
+                prop_assert!(dark.count() < 2);
+            }
+        }
+    }
 
     #[test]
     fn uniform_circuits_differ_by_one_at_most(
@@ -196,7 +268,7 @@ proptest! {
         let links = 2 * pairs_of_links * per_switch;
         let switches = switches(count, links, per_switch);
         let all = groups(0..count);
-        let circuits = circuits_for(switches, &all, Strategy::Uniform, None).unwrap();
+        let circuits = circuits_for(&Circuits::dark(switches), &all, Strategy::Uniform, None).unwrap();
         let counts = pair_counts(&set(switches, &circuits), &all);
         let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
         prop_assert!(most - least <= 1, "{counts:?}");
@@ -218,13 +290,13 @@ proptest! {
         let all = groups((0..count).rev());
         let demand = demand_of(&entries, count as usize);
         for strategy in STRATEGIES {
-            let circuits = circuits_for(switches, &all, strategy, Some(&demand)).unwrap();
+            let circuits = circuits_for(&Circuits::dark(switches), &all, strategy, Some(&demand)).unwrap();
             let circuits = set(switches, &circuits);
             prop_assert!(check_connected(&circuits, &all).is_ok());
             // Links of even number on one switch can realise any number of circuits, so the
             // min-max strategy is as good as its numbers: no uniform choice beats it.
             if strategy == Strategy::MinMax && per_switch == 2 && entries.iter().all(|&e| e > 0) {
-                let uniform = circuits_for(switches, &all, Strategy::Uniform, None).unwrap();
+                let uniform = circuits_for(&Circuits::dark(switches), &all, Strategy::Uniform, None).unwrap();
                 let uniform = busiest(&set(switches, &uniform), &all, &demand);
                 let matched = busiest(&circuits, &all, &demand);
                 prop_assert!(matched <= uniform, "{matched} {uniform}");
@@ -246,7 +318,7 @@ proptest! {
             (0..group_count).map(GroupId).collect(),
         ).unwrap();
         let mut grap = GrapState::new(Arc::new(machine));
-        let mut steering = Steering::new(switches(group_count, 4 * per_switch, per_switch));
+        let mut steering = Steering::new(Circuits::dark(switches(group_count, 4 * per_switch, per_switch)));
         let mut running: Vec<JobId> = Vec::new();
         for (number, (asked, mode, strategy, release)) in steps.into_iter().enumerate() {
             let before = steering.circuits().clone();

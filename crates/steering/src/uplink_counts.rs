@@ -247,6 +247,9 @@ pub(crate) fn realised(
                 switch.ingress[ingress[a]].index() * pods + switch.egress[egress[b]].index()
             };
             let value = |ports: (usize, usize)| {
+                if switch.has_failed(ingress[ports.0], egress[ports.1]) {
+                    return switch.failed_weight();
+                }
                 let within = switch.ingress[ingress[ports.0]] == switch.egress[egress[ports.1]];
                 2 * i64::from(counts[pair(ports)] > 0) + i64::from(within)
             };
@@ -270,10 +273,10 @@ pub(crate) fn realised(
 }
 
 /// The ports of a switch in rounds of one of each pod; all at once where pods have not as many
-/// ports on both sides.
+/// ports on both sides, or circuits have failed.
 fn rounds(switch: &UplinkSwitch) -> Vec<(Vec<usize>, Vec<usize>)> {
     let all = || (0..switch.ingress.len()).collect::<Vec<usize>>();
-    if tally(&switch.ingress) != tally(&switch.egress) {
+    if !switch.failed.is_empty() || tally(&switch.ingress) != tally(&switch.egress) {
         return vec![(all(), all())];
     }
     let of_round = |side: &[odonata_units::GroupId]| {

@@ -22,6 +22,22 @@ pub struct UplinkSwitch {
     pub ingress: Vec<GroupId>,
     /// Pod of the aggregation switch behind each egress port. Shape: radix.
     pub egress: Vec<GroupId>,
+    /// Ingress and egress ports between which the circuit has failed: they are joined only where no
+    /// matching does without.
+    pub failed: Vec<(u32, u32)>,
+}
+
+impl UplinkSwitch {
+    /// Whether a circuit has failed.
+    pub(crate) fn has_failed(&self, ingress: usize, egress: usize) -> bool {
+        // Almost always there are none.
+        self.failed.contains(&(ingress as u32, egress as u32))
+    }
+
+    /// What a circuit that has failed weighs: less than any matching without it.
+    pub(crate) fn failed_weight(&self) -> i64 {
+        -((self.ingress.len() as i64) << 42)
+    }
 }
 
 /// How uplinks are chosen.
@@ -196,6 +212,9 @@ pub fn steer_uplinks(
             switch.ingress[from].index() * pods + switch.egress[to].index()
         };
         let weight = |ports: (usize, usize)| {
+            if switch.has_failed(ports.0, ports.1) {
+                return switch.failed_weight();
+            }
             let pair = pair(ports);
             let weight = traffic.amounts[pair] * scale / (f64::from(links[pair]) + 1.0);
             let within = switch.ingress[ports.0] == switch.egress[ports.1];

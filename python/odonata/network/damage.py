@@ -24,6 +24,7 @@ class Lost:
         dark: Pairs of routers between which links are out of service, and how many of how many.
         routers: Routers out of service or cut off: they have lost all their links.
         nodes: Nodes out of service; of those with an inside, their ranks.
+        uplinks: Ports that lead to optical switches and are dark, by router and number there.
         ranks: How many a node has, each a node of the network; 1 without an inside.
         within: The first of the routers within nodes, which come last.
     """
@@ -31,11 +32,12 @@ class Lost:
     dark: Mapping[tuple[int, int], tuple[int, int]]
     routers: tuple[int, ...]
     nodes: tuple[int, ...]
+    uplinks: tuple[tuple[int, int], ...] = ()
     ranks: int = 1
     within: int | None = None
 
     def __bool__(self) -> bool:
-        return bool(self.dark or self.routers or self.nodes)
+        return bool(self.dark or self.routers or self.nodes or self.uplinks)
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -46,6 +48,11 @@ class Lost:
             ],
             "routers": self._of_network,
             "nodes": self._whole_nodes,
+            **(
+                {"uplinks": [f"{router}/{port}" for router, port in self.uplinks]}
+                if self.uplinks
+                else {}
+            ),
         }
 
     @property
@@ -68,6 +75,7 @@ class Lost:
                     f"{a} and {b}" + (f" ({lost} of {all_})" if all_ > 1 else "")
                     for (a, b), (lost, all_) in of_others.items()
                 ),
+                "uplinks of optical switches": (f"{one}/{port}" for one, port in self.uplinks),
                 "routers": map(str, self._of_network),
                 "nodes": map(str, self._whole_nodes),
             }
@@ -79,7 +87,8 @@ class Damage:
     """What of a network does not work.
 
     Attributes:
-        whole: The network without failures, as ``odonata._engine.topology`` describes it.
+        whole: The network without failures, as ``odonata._engine.topology`` describes it; circuits
+            between groups as they are set around what has failed.
         lost: What is out of service from the start of a run on.
         later: What is so for a part of the run alone; without what fails at times that are drawn
             (``mtbf``).
@@ -131,27 +140,50 @@ def damage_of(scenario: Scenario, left: Mapping[str, Any]) -> Damage | None:
         left: What is left, as ``odonata._engine.topology`` describes it.
     """
     data = scenario.to_dict()
-    if not data.pop("failures", None):
+    failures = data.pop("failures", None)
+    if not failures:
         return None
-    undamaged = type(scenario).from_dict(data, directory=scenario.directory)
-    whole = ask_engine(_engine.topology, undamaged)
+    kind = type(scenario)
+    if "optical" in data["network"]:
+        # Steered or not, uplinks that are dark are those that are laid.
+        data["network"]["optical"] = {
+            key: value
+            for key, value in data["network"]["optical"].items()
+            if key in ("switch_ports", "links_per_switch")
+        } | {"circuits": "unsteered"}
+        unsteered = kind.from_dict({**data, "failures": failures}, directory=scenario.directory)
+        left = {**ask_engine(_engine.topology, unsteered), "dark_uplinks": []}
+    whole = ask_engine(_engine.topology, kind.from_dict(data, directory=scenario.directory))
     after = _links(left)
     names = {one["name"] for one in whole["description"]["link_classes"]}
     classes = [one["name"] for one in left["description"]["link_classes"]]
     is_slower = [classes[at] not in names for at in left["link_class"]]
     slower = Counter(pair for pair, slow in zip(after, is_slower, strict=True) if slow)
-    lost, later = _lost(whole, left), Lost({}, (), ())
-    lasting = _lasting(scenario.to_dict()["failures"])
+    # Circuits between groups are others, as they are set around what has failed.
+    fixed = data["network"].get("family") != "reconfigurable-dragonfly"
+    lost, later = _lost(whole, left, fixed=fixed), Lost({}, (), ())
+    lasting = _lasting(failures)
     if lasting is not None:
-        changed = type(scenario).from_dict(
-            {**data, "failures": lasting}, directory=scenario.directory
-        )
-        later = _without(_lost(whole, ask_engine(_engine.topology, changed)), lost)
+        changed = kind.from_dict({**data, "failures": lasting}, directory=scenario.directory)
+        later = _without(_lost(whole, ask_engine(_engine.topology, changed), fixed=fixed), lost)
+    if not fixed:
+        whole = _with_circuits(whole, left)
     return Damage(whole, lost, later, dict(sorted(slower.items())))
 
 
-def _lost(whole: Mapping[str, Any], left: Mapping[str, Any]) -> Lost:
-    before, after = _links(whole), _links(left)
+def _with_circuits(whole: Mapping[str, Any], left: Mapping[str, Any]) -> dict[str, Any]:
+    """A network without failures, but with the circuits that are set around these."""
+    within, circuits = (np.asarray(one["link_kind"]) < 2 for one in (whole, left))
+    return {
+        key: np.concatenate([np.asarray(values)[within], np.asarray(left[key])[~circuits]])
+        if key.startswith("link_")
+        else values
+        for key, values in whole.items()
+    }
+
+
+def _lost(whole: Mapping[str, Any], left: Mapping[str, Any], *, fixed: bool = True) -> Lost:
+    before, after = (_links(one, fixed=fixed) for one in (whole, left))
     counts, lost = Counter(before), Counter(before)
     lost.subtract(after)
     linked = np.unique(np.array([*before, (-1, -1)]))
@@ -162,6 +194,7 @@ def _lost(whole: Mapping[str, Any], left: Mapping[str, Any]) -> Lost:
         {pair: (count, counts[pair]) for pair, count in sorted(lost.items()) if count > 0},
         tuple(gone),
         tuple(np.flatnonzero(left.get("node_out_of_service", [])).tolist()),
+        tuple(tuple(one) for one in left.get("dark_uplinks", ())),
         ranks or 1,
         None if ranks is None else int(min(whole["node_router"])),
     )
@@ -178,6 +211,7 @@ def _without(all_: Lost, lost: Lost) -> Lost:
         dark={pair: (count, of) for pair, (count, of) in dark.items() if count},
         routers=tuple(one for one in all_.routers if one not in lost.routers),
         nodes=tuple(one for one in all_.nodes if one not in lost.nodes),
+        uplinks=tuple(one for one in all_.uplinks if one not in lost.uplinks),
     )
 
 
@@ -197,7 +231,7 @@ def _lasting(failures: Mapping[str, Any]) -> dict[str, Any] | None:
             kept = {k: v for k, v in entry.items() if not (goes and k in ("at", "until"))}
             changed[key].append(kept)
     for outage in failures.get("outages", ()):
-        for key in ("routers", "nodes", "hosts", "switches"):
+        for key in ("routers", "nodes", "hosts", "switches", "optical_switches", "circuits"):
             if key in outage:
                 changed[key] = _both(changed.get(key), outage[key])
     if not any("mtbf" in entry for entry in changed["draw"]):
@@ -217,7 +251,8 @@ def _both(one: Any, other: Any) -> Any:
     return ",".join(texts)
 
 
-def _links(described: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """The routers of each link, the lower one first."""
-    ends = zip(described["link_a"].tolist(), described["link_b"].tolist(), strict=True)
+def _links(described: Mapping[str, Any], *, fixed: bool = True) -> list[tuple[int, int]]:
+    """The routers of each link, the lower one first; only within groups, if not `fixed`."""
+    kept = np.asarray(described["link_kind"]) < (3 if fixed else 2)
+    ends = zip(described["link_a"][kept].tolist(), described["link_b"][kept].tolist(), strict=True)
     return [(min(pair), max(pair)) for pair in ends]

@@ -181,6 +181,12 @@ def _damage(
         if shows_nodes:
             places.append(layout.node[list(lost.nodes)])
             sorts = [name for name, of in (("router", lost.routers), ("node", lost.nodes)) if of]
+        if lost.uplinks and not by_group:
+            # Circuits lead elsewhere: what fails is at the router.
+            routers = sorted({router for router, _ in lost.uplinks} - {*lost.routers})
+            places.append(layout.router[routers])
+            sorts = [name for name in sorts if name != "router" or lost.routers]
+            sorts.append("uplink of the router")
         label = f"{' or '.join(sorts)} {what}"
         at = np.concatenate([np.zeros((0, 2)), *places])
         if len(at):

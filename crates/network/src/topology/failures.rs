@@ -4,6 +4,8 @@
 //! A network keeps its numbers: what is out of service stays in it without links, so that nodes, routers
 //! and ports of a damaged network are those of the whole one.
 
+mod optics;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +16,11 @@ use odonata_units::{Bandwidth, GroupId, NodeId, Picoseconds, PortId, RouterId, S
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use optics::{OpticalCircuit, Optics, Unusable};
+
+use self::optics::OpticalDamage;
 use super::node_inside::NodeInside;
+use super::validation::senders;
 use super::{LinkClass, LinkClassId, Peer, Topology};
 
 /// What the ends of a link have to be.
@@ -128,6 +134,29 @@ pub enum Part {
     Routers,
     /// Nodes.
     Nodes,
+    /// Optical switches.
+    ///
+    /// With all circuits through them.
+    OpticalSwitches,
+    /// Links that feed optical switches.
+    Uplinks,
+}
+
+impl Part {
+    /// Whether these are links, of which something may be left.
+    pub const fn is_links(self) -> bool {
+        matches!(self, Self::Links | Self::Uplinks)
+    }
+
+    /// Parts of different sorts that are equally numbered are drawn apart.
+    const fn key(self) -> u64 {
+        match self {
+            Self::Links | Self::Uplinks => 0,
+            Self::Routers => 1,
+            Self::Nodes => 2,
+            Self::OpticalSwitches => 3,
+        }
+    }
 }
 
 /// How many parts fail.
@@ -162,7 +191,7 @@ pub struct DrawnFailures {
     pub impairment: Impairment,
 }
 
-/// A router, or a node, that is out of service for a part of the run.
+/// A router, a node, an optical switch or a circuit that is out of service for a part of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outage {
     /// Which.
@@ -173,13 +202,17 @@ pub struct Outage {
     pub entry: usize,
 }
 
-/// A router or a node.
+/// What goes out of service as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OutOfService {
     /// With all that is attached to it.
     Router(RouterId),
     /// Alone.
     Node(NodeId),
+    /// With all circuits through it.
+    OpticalSwitch(u32),
+    /// Alone.
+    Circuit(OpticalCircuit),
 }
 
 /// What becomes of packets when something fails during a run.
@@ -204,7 +237,13 @@ pub struct Failures {
     pub routers: Vec<RouterId>,
     /// Nodes.
     pub nodes: Vec<NodeId>,
-    /// Routers and nodes that are out of service for a part of the run.
+    /// Optical switches.
+    pub optical_switches: Vec<u32>,
+    /// Circuits that cannot be set.
+    pub circuits: Vec<OpticalCircuit>,
+    /// The optical switches of the network, if it has some.
+    pub optics: Option<Arc<Optics>>,
+    /// What is out of service for a part of the run.
     pub outages: Vec<Outage>,
     /// What becomes of packets at what fails during the run.
     pub on_the_way: OnTheWay,
@@ -223,6 +262,10 @@ pub enum Entry {
     Routers(usize),
     /// One of `nodes`, by its place.
     Nodes(usize),
+    /// One of `optical_switches`, by its place.
+    OpticalSwitches(usize),
+    /// One of `circuits`, by its place.
+    Circuits(usize),
     /// One of those that `outages` come from, by its place.
     Outages(usize),
     /// One of `drawn`, by its place.
@@ -248,6 +291,10 @@ pub struct Losses {
     pub links: u32,
     /// Links between routers that are slower.
     pub slower_links: u32,
+    /// Uplinks to optical switches that are out of service, and have no circuits; others are links.
+    pub uplinks: u32,
+    /// Optical switches that are out of service.
+    pub optical_switches: u32,
     /// Routers that are out of service or cut off.
     pub routers: u32,
     /// Nodes that are out of service, on lost routers, or cut off.
@@ -262,12 +309,15 @@ impl Losses {
     fn words(&self) -> String {
         let parts = [
             (self.links, "link"),
+            (self.uplinks, "uplink"),
+            (self.optical_switches, "optical switch"),
             (self.routers, "router"),
             (self.nodes, "node"),
         ];
         let counted = |(count, what): (u32, &str)| match count {
             0 => None,
             1 => Some(format!("1 {what}")),
+            _ if what.ends_with('h') => Some(format!("{count} {what}es")),
             _ => Some(format!("{count} {what}s")),
         };
         let mut words: Vec<String> = parts.into_iter().filter_map(counted).collect();
@@ -310,6 +360,8 @@ impl Failures {
         self.links.is_empty()
             && self.routers.is_empty()
             && self.nodes.is_empty()
+            && self.optical_switches.is_empty()
+            && self.circuits.is_empty()
             && self.outages.is_empty()
             && self.drawn.is_empty()
     }
@@ -350,39 +402,14 @@ impl Failures {
     /// As [`Failures::of`], and if packets are drained and a node would have no way to the others from
     /// a moment on.
     pub fn moments(&self, whole: &Topology) -> Result<Vec<(Picoseconds, Topology)>, FailureError> {
-        let damage = self.damage(whole)?;
-        if damage.timed.is_empty() && damage.outages.is_empty() {
+        let timeline = self.timeline(whole)?;
+        if !timeline.routes_change() {
             return Ok(Vec::new());
         }
         let start = During::WHOLE_RUN;
-        let outages = damage.outages.values();
-        let all = damage.timed.values().chain(outages).flatten();
-        let mut times: Vec<_> = all
-            .chain([&start])
-            .flat_map(|during| [during.from, during.until])
-            .collect();
-        times.sort_unstable();
-        times.dedup();
-        times.retain(|&time| time != start.until);
         let (always, _) = self.of(whole.clone())?;
         let at = |time: Picoseconds| {
-            let mut damage = damage.clone();
-            let now = |during: &Vec<During>| during.iter().any(|during| during.contains(time));
-            for (&link, during) in &damage.timed {
-                if now(during) {
-                    damage.left[link] = [0.0; 2];
-                }
-            }
-            for (&of, during) in &damage.outages {
-                match of {
-                    _ if !now(during) => {}
-                    OutOfService::Router(router) => damage.lost_routers[router.index()] = true,
-                    OutOfService::Node(node) => damage.lost_nodes[node.index()] = true,
-                }
-            }
-            let mut left = whole.clone();
-            let cut_off_nodes = damage.cut_off(whole)?;
-            damage.apply(&mut left, cut_off_nodes)?;
+            let left = timeline.damage.at(time).left_of(whole)?;
             let more = left.lost_nodes().filter(|&node| !always.is_lost(node));
             let later = match (self.on_the_way, more.count()) {
                 (OnTheWay::Lost { reconvergence }, _) if time > start.from => reconvergence,
@@ -399,7 +426,17 @@ impl Failures {
             };
             Ok((Picoseconds(time.0.saturating_add(later.0)), left))
         };
-        times.into_iter().map(at).collect()
+        timeline.routing_times().into_iter().map(at).collect()
+    }
+
+    /// What works of `whole`, and when.
+    ///
+    /// # Errors
+    /// As [`Failures::of`].
+    pub fn timeline(&self, whole: &Topology) -> Result<Timeline, FailureError> {
+        Ok(Timeline {
+            damage: self.damage(whole)?,
+        })
     }
 
     /// The links that lose packets during a part of the run, by who sends over them; each in both
@@ -418,7 +455,9 @@ impl Failures {
         let mut dark = Vec::new();
         for (&link, during) in &damage.timed {
             let (one, other) = damage.links[link];
-            let ends = [one, other].map(Sender::Router);
+            let both_ways = whole.peer[other.index()] == Peer::Port(one);
+            let ends = [Some(one), both_ways.then_some(other)];
+            let ends: Vec<_> = ends.into_iter().flatten().map(Sender::Router).collect();
             dark.extend(ends.iter().flat_map(|&end| {
                 let during = during.iter();
                 during.map(move |one| (end, one.from, one.until))
@@ -436,14 +475,17 @@ impl Failures {
                     let port = whole.port_of_node[node.index()].index();
                     port..port + 1
                 }
+                (OutOfService::OpticalSwitch(_) | OutOfService::Circuit(_), _) => continue,
             };
-            for port in ports {
-                let peer = match whole.peer[port] {
-                    Peer::Port(peer) => Sender::Router(peer),
-                    Peer::Node(node) => Sender::Node(node),
-                    Peer::Unconnected => continue,
+            for port in ports.map(PortId::from_index) {
+                let sends = whole.peer[port.index()] != Peer::Unconnected;
+                let own = sends.then_some(Sender::Router(port));
+                let peer = match whole.sender(port) {
+                    Peer::Port(peer) => Some(Sender::Router(peer)),
+                    Peer::Node(node) => Some(Sender::Node(node)),
+                    Peer::Unconnected => None,
                 };
-                for end in [Sender::Router(PortId::from_index(port)), peer] {
+                for end in own.into_iter().chain(peer) {
                     dark.extend(during.iter().map(|one| (end, one.from, one.until)));
                 }
             }
@@ -453,8 +495,29 @@ impl Failures {
         Ok(dark)
     }
 
-    fn damage(&self, topology: &Topology) -> Result<Damage, FailureError> {
-        let mut damage = Damage::new(topology);
+    /// What circuits of the network's optical switches must not use from the start of the run on.
+    ///
+    /// # Errors
+    /// If a part does not exist or fails twice; and if the network has no optical switches.
+    pub fn unusable(&self) -> Result<Unusable, FailureError> {
+        match &self.optics {
+            Some(optics) => Ok(self.as_laid(&optics.laid)?.unusable(optics)),
+            None => wrong(Entry::All, "the network has no optical switches"),
+        }
+    }
+
+    /// What of a network and its circuits works.
+    fn damage(&self, network: &Topology) -> Result<Damage, FailureError> {
+        match &self.optics {
+            Some(optics) => self.as_laid(&optics.laid)?.on(network, optics),
+            None => self.as_laid(network),
+        }
+    }
+
+    /// The same of its cables, whatever circuits join them.
+    fn as_laid(&self, topology: &Topology) -> Result<Damage, FailureError> {
+        let optics = self.optics.as_deref();
+        let mut damage = Damage::new(topology, optics);
         for (index, failed) in self.links.iter().enumerate() {
             damage.links(topology, failed, Entry::Links(index))?;
         }
@@ -477,14 +540,91 @@ impl Failures {
                 return wrong(entry, message);
             }
         }
+        for (index, &switch) in self.optical_switches.iter().enumerate() {
+            damage.list_optical(switch, During::WHOLE_RUN, Entry::OpticalSwitches(index))?;
+        }
+        for (index, &circuit) in self.circuits.iter().enumerate() {
+            let entry = Entry::Circuits(index);
+            damage.list_circuit(circuit, During::WHOLE_RUN, entry, optics)?;
+        }
         for outage in &self.outages {
-            damage.outage(topology, outage)?;
+            damage.outage(topology, outage, optics)?;
         }
         for (index, drawn) in self.drawn.iter().enumerate() {
             damage.draw(topology, drawn, index, self.seed)?;
         }
         Ok(damage)
     }
+}
+
+/// What works of a network as time passes.
+pub struct Timeline {
+    damage: Damage,
+}
+
+impl Timeline {
+    /// Whether anything goes out of service or comes back, so that routes change.
+    fn routes_change(&self) -> bool {
+        !self.damage.timed.is_empty() || !self.damage.outages.is_empty()
+    }
+
+    /// The start, and when something goes out of service or comes back, ascending.
+    fn routing_times(&self) -> Vec<Picoseconds> {
+        let outages = self.damage.outages.values();
+        ascending(self.damage.timed.values().chain(outages).flatten().copied())
+    }
+
+    /// The start, and when anything changes, ascending: links that become slower or damage packets as
+    /// well.
+    pub fn times(&self) -> Vec<Picoseconds> {
+        let outages = self.damage.outages.values();
+        let dark = self.damage.timed.values().chain(outages).flatten().copied();
+        let worse = self.damage.impaired.values().flatten();
+        ascending(dark.chain(worse.map(|(impairment, _)| impairment.during)))
+    }
+
+    /// Whether no node works at a time.
+    pub fn is_over(&self, whole: &Topology, time: Picoseconds) -> bool {
+        self.damage.at(time).cut_off(whole).is_err()
+    }
+
+    /// What is left of the whole network at a time, as if it stayed so.
+    ///
+    /// # Errors
+    /// If that is nothing.
+    pub fn left(&self, whole: &Topology, time: Picoseconds) -> Result<Topology, FailureError> {
+        let mut damage = self.damage.at(time);
+        let mut worse = BTreeMap::new();
+        for (&link, impairments) in &self.damage.impaired {
+            let now = impairments
+                .iter()
+                .filter(|(one, _)| one.during.contains(time));
+            let now: Vec<_> = now
+                .map(|&(one, ends)| {
+                    let during = During::WHOLE_RUN;
+                    (Impairment { during, ..one }, ends)
+                })
+                .collect();
+            if !now.is_empty() {
+                worse.insert(link, now);
+            }
+        }
+        damage.impaired = worse;
+        damage.left_of(whole)
+    }
+}
+
+/// The start of the run, and the beginnings and ends of times before its end, ascending.
+fn ascending(all: impl Iterator<Item = During>) -> Vec<Picoseconds> {
+    let start = During::WHOLE_RUN;
+    let mut times: Vec<_> = all
+        .chain([start])
+        .flat_map(|during| [during.from, during.until])
+        .collect();
+    times.sort_unstable();
+    times.dedup();
+    times.retain(|&time| time != start.until);
+    times
 }
 
 /// Marks a listed router or node, a `what`, as lost.
@@ -528,6 +668,9 @@ struct Damage {
     inside: Option<Arc<NodeInside>>,
     /// Nodes that lack an interface and so have no way to others, and that interface.
     without_rail: Vec<(NodeId, u32)>,
+    optical: OpticalDamage,
+    /// Whether parts of the network that circuits do not join are networks of their own.
+    keeps_parts: bool,
 }
 
 fn wrong<T>(entry: Entry, message: impl Into<String>) -> Result<T, FailureError> {
@@ -538,9 +681,15 @@ fn wrong<T>(entry: Entry, message: impl Into<String>) -> Result<T, FailureError>
 }
 
 impl Damage {
-    fn new(topology: &Topology) -> Self {
-        let links: Vec<_> = topology.links().collect();
+    fn new(topology: &Topology, optics: Option<&Optics>) -> Self {
+        let mut links: Vec<_> = topology.links().collect();
+        if let Some(optics) = optics.filter(|optics| !optics.leads_one_way()) {
+            // Each is a link by itself, whose other end a circuit gives it.
+            links.extend(optics.ingress.iter().flatten().map(|&port| (port, port)));
+        }
         Self {
+            optical: OpticalDamage::new(optics, &links),
+            keeps_parts: optics.is_some_and(|optics| optics.keeps_parts),
             router_of_port: topology.router_of_every_port(),
             left: vec![[1.0; 2]; links.len()],
             timed: BTreeMap::new(),
@@ -576,23 +725,63 @@ impl Damage {
         let routers = self.outages.keys();
         let routers = routers.filter(|of| matches!(of, OutOfService::Router(_)));
         let routers = routers.count();
+        let [_, switches] = self.optical.lost_switches();
         let parts = [
-            (self.timed.len(), "link"),
-            (routers, "router"),
-            (self.outages.len() - routers, "node"),
+            (self.timed.len(), "link", "links"),
+            (switches as usize, "optical switch", "optical switches"),
+            (routers, "router", "routers"),
+            (self.outages.len() - routers, "node", "nodes"),
         ];
-        let mut words = parts.into_iter().filter_map(|(count, what)| match count {
-            0 => None,
-            1 => Some(format!("1 {what} that fails during the run")),
-            _ => Some(format!("{count} {what}s that fail during the run")),
-        });
+        let mut words = parts
+            .into_iter()
+            .filter_map(|(count, one, all)| match count {
+                0 => None,
+                1 => Some(format!("1 {one} that fails during the run")),
+                _ => Some(format!("{count} {all} that fail during the run")),
+            });
         let first = words.next().unwrap_or_default();
         words.fold(first, |all, more| all + ", " + &more)
     }
 
-    fn outage(&mut self, topology: &Topology, outage: &Outage) -> Result<(), FailureError> {
-        let entry = Entry::Outages(outage.entry);
+    /// The same with what is out of service at a time marked as lost.
+    fn at(&self, time: Picoseconds) -> Self {
+        let mut damage = self.clone();
+        let now = |during: &Vec<During>| during.iter().any(|during| during.contains(time));
+        for (&link, during) in &self.timed {
+            if now(during) {
+                damage.left[link] = [0.0; 2];
+            }
+        }
+        for (&of, during) in &self.outages {
+            match of {
+                _ if !now(during) => {}
+                OutOfService::Router(router) => damage.lost_routers[router.index()] = true,
+                OutOfService::Node(node) => damage.lost_nodes[node.index()] = true,
+                // Links are out of service with them.
+                OutOfService::OpticalSwitch(_) | OutOfService::Circuit(_) => {}
+            }
+        }
+        damage
+    }
+
+    /// What is left of a network of which all this is lost.
+    fn left_of(&mut self, whole: &Topology) -> Result<Topology, FailureError> {
+        let mut left = whole.clone();
+        let cut_off_nodes = self.cut_off(whole)?;
+        self.apply(&mut left, cut_off_nodes)?;
+        Ok(left)
+    }
+
+    fn outage(
+        &mut self,
+        topology: &Topology,
+        outage: &Outage,
+        optics: Option<&Optics>,
+    ) -> Result<(), FailureError> {
+        let (entry, during) = (Entry::Outages(outage.entry), outage.during);
         let (what, number, lost) = match outage.of {
+            OutOfService::OpticalSwitch(one) => return self.list_optical(one, during, entry),
+            OutOfService::Circuit(one) => return self.list_circuit(one, during, entry, optics),
             OutOfService::Router(router) => ("router", router.index(), &self.lost_routers),
             OutOfService::Node(node) => ("node", node.index(), &self.lost_nodes),
         };
@@ -620,6 +809,9 @@ impl Damage {
         let lost = match of {
             OutOfService::Router(router) => self.lost_routers[router.index()],
             OutOfService::Node(node) => self.lost_nodes[node.index()],
+            OutOfService::OpticalSwitch(switch) => return self.optical.serves(switch, during),
+            // None are drawn.
+            OutOfService::Circuit(_) => false,
         };
         let mut said = self.outages.get(&of).into_iter().flatten();
         !lost && !said.any(|other| other.overlaps(during))
@@ -627,11 +819,13 @@ impl Damage {
 
     fn lose(&mut self, of: OutOfService, during: During) {
         match of {
+            OutOfService::OpticalSwitch(switch) => self.lose_optical(switch, during),
             _ if during != During::WHOLE_RUN => {
                 self.outages.entry(of).or_default().push(during);
             }
             OutOfService::Router(router) => self.lost_routers[router.index()] = true,
             OutOfService::Node(node) => self.lost_nodes[node.index()] = true,
+            OutOfService::Circuit(_) => {}
         }
     }
 
@@ -739,6 +933,11 @@ impl Damage {
             ends == named || ends == [named[1], named[0]]
         };
         let all: Vec<usize> = (0..self.links.len()).filter(|&link| joins(link)).collect();
+        if failed.one_way && all.iter().any(|&link| self.optical.is_two_way_uplink(link)) {
+            let message =
+                "one_way is left out at uplinks of optical switches that light passes both ways";
+            return wrong(entry, message);
+        }
         let ends = |link: usize| match failed.ends {
             _ if !failed.one_way => [true; 2],
             Ends::Port(..) => self.ports_of(link).map(|end| Some(end) == port),
@@ -761,6 +960,13 @@ impl Damage {
             Some(count) => count as usize,
         };
         match (all.len(), whole.len()) {
+            (0, _) if self.optical.count() > 0 => {
+                let message = format!(
+                    "there is no link {between}: where circuits join them, give the `port` of an uplink, \
+                     or list `circuits` or `optical_switches`"
+                );
+                return wrong(entry, message);
+            }
             (0, _) => return wrong(entry, format!("there is no link {between}")),
             (all, 0) => {
                 return wrong(
@@ -824,6 +1030,11 @@ impl Damage {
             }
             None => (self.routers_of(*link).iter()).all(|end| end.index() < network_routers),
         };
+        let switch_of_link = &self.optical.switch_of_link;
+        let of_part = |link: &usize| match drawn.part {
+            Part::Uplinks => switch_of_link.get(*link).copied().flatten().is_some(),
+            _ => true,
+        };
         let routers_work = |link: &usize| {
             let ends = self.routers_of(*link);
             ends.iter().all(|router| !self.lost_routers[router.index()])
@@ -832,10 +1043,14 @@ impl Damage {
         let router = |index| OutOfService::Router(RouterId::from_index(index));
         let node = |index| OutOfService::Node(NodeId::from_index(index));
         let (all, mut working): (usize, Vec<usize>) = match drawn.part {
-            Part::Links => (
-                (0..self.links.len()).filter(of_class).count(),
+            Part::Links | Part::Uplinks => (
                 (0..self.links.len())
                     .filter(of_class)
+                    .filter(of_part)
+                    .count(),
+                (0..self.links.len())
+                    .filter(of_class)
+                    .filter(of_part)
                     .filter(|&link| self.works(link, during, [true; 2]))
                     .filter(routers_work)
                     .collect(),
@@ -844,6 +1059,12 @@ impl Damage {
                 network_routers,
                 (0..network_routers)
                     .filter(|&one| self.serves(router(one), during))
+                    .collect(),
+            ),
+            Part::OpticalSwitches => (
+                self.optical.count(),
+                (0..self.optical.count())
+                    .filter(|&one| self.optical.serves(one as u32, during))
                     .collect(),
             ),
             Part::Nodes => (
@@ -857,12 +1078,18 @@ impl Damage {
                     .collect(),
             ),
         };
-        let part = drawn.part.name();
+        if matches!(drawn.part, Part::Uplinks | Part::OpticalSwitches) && self.optical.count() == 0
+        {
+            let message =
+                "the network has no optical switches: draw \"links\", \"routers\" or \"nodes\"";
+            return wrong(entry, message);
+        }
+        let part = drawn.part.name().replace('-', " ");
         // A key for each part, so that a larger amount contains a smaller one.
         let stream = StreamKey::new(seed, Purpose::Failures);
-        let of_part = (index as u64) << 34 | (drawn.part as u64) << 32;
+        let drawn_here = (index as u64) << 34 | drawn.part.key() << 32;
         let mut fail = |one: usize, during: During| match drawn.part {
-            Part::Links => self.fail(
+            Part::Links | Part::Uplinks => self.fail(
                 one,
                 Impairment {
                     during,
@@ -872,13 +1099,14 @@ impl Damage {
             ),
             Part::Routers => self.lose(router(one), during),
             Part::Nodes => self.lose(node(one), during),
+            Part::OpticalSwitches => self.lose_optical(one as u32, during),
         };
         let count = match drawn.amount {
             Amount::Count(count) => count as usize,
             Amount::Share(share) => (share * all as f64).round() as usize,
             Amount::OverTime { mtbf, repair, end } => {
                 for one in working {
-                    let times = alternating(stream, of_part | one as u64, mtbf, repair, end);
+                    let times = alternating(stream, drawn_here | one as u64, mtbf, repair, end);
                     times.for_each(|during| fail(one, during));
                 }
                 return Ok(());
@@ -901,7 +1129,7 @@ impl Damage {
                 format!("{count} {part}, of which only {} still work", working.len()),
             );
         }
-        working.sort_by_cached_key(|&one| (stream.bits64(of_part | one as u64, 0), one));
+        working.sort_by_cached_key(|&one| (stream.bits64(drawn_here | one as u64, 0), one));
         for &one in &working[..count] {
             fail(one, during);
         }
@@ -914,48 +1142,92 @@ impl Damage {
         if let Some(inside) = self.inside.clone() {
             return self.cut_off_of_planes(topology, &inside);
         }
-        let mut neighbours = vec![Vec::new(); topology.routers()];
+        let routers = topology.routers();
+        let mut joined = vec![Vec::new(); routers];
+        let mut neighbours = vec![Vec::new(); routers];
+        // Where links lead one way, from where each router is reached.
+        let mut reached_from = vec![Vec::new(); routers];
         for link in 0..self.links.len() {
             let [one, other] = self.routers_of(link);
+            let (port, peer) = self.links[link];
+            let both_ways = topology.peer[peer.index()] == Peer::Port(port);
+            if self.keeps_parts {
+                joined[one.index()].push(other.index());
+                joined[other.index()].push(one.index());
+            }
             let works = !self.lost_routers[one.index()] && !self.lost_routers[other.index()];
             if self.left[link] != [0.0; 2] && works {
-                neighbours[one.index()].push(other.index());
-                neighbours[other.index()].push(one.index());
-            }
-        }
-        let mut nodes_at = vec![0u32; topology.routers()];
-        for node in (0..topology.nodes()).filter(|&node| !self.lost_nodes[node]) {
-            nodes_at[topology.router_of_node(NodeId::from_index(node)).index()] += 1;
-        }
-        let mut part = vec![usize::MAX; topology.routers()];
-        // Nodes and first router of each part.
-        let mut parts: Vec<(u32, usize)> = Vec::new();
-        for first in 0..topology.routers() {
-            if part[first] != usize::MAX || self.lost_routers[first] {
-                continue;
-            }
-            let mut nodes = 0;
-            let mut stack = vec![first];
-            part[first] = parts.len();
-            while let Some(router) = stack.pop() {
-                nodes += nodes_at[router];
-                for &next in &neighbours[router] {
-                    if part[next] == usize::MAX {
-                        part[next] = parts.len();
-                        stack.push(next);
+                for (from, to) in [(one, other), (other, one)]
+                    .into_iter()
+                    .take(1 + usize::from(both_ways))
+                {
+                    neighbours[from.index()].push(to.index());
+                    if topology.has_one_way_links() {
+                        reached_from[to.index()].push(from.index());
                     }
                 }
             }
-            parts.push((nodes, first));
         }
-        // The first of the largest.
-        let largest = (0..parts.len()).rev().max_by_key(|&one| parts[one].0);
-        let Some(largest) = largest.filter(|&one| parts[one].0 > 0) else {
+        let mut nodes_at = vec![0u32; routers];
+        for node in (0..topology.nodes()).filter(|&node| !self.lost_nodes[node]) {
+            nodes_at[topology.router_of_node(NodeId::from_index(node)).index()] += 1;
+        }
+        // Which network of its own each router belongs to: all to one, but where circuits make
+        // several.
+        let mut of_network = vec![0; routers];
+        let mut networks = 1;
+        if self.keeps_parts {
+            let mut seen = vec![false; routers];
+            networks = 0;
+            for first in 0..routers {
+                if !seen[first] {
+                    let all = reached(first, &joined, &mut seen);
+                    all.into_iter()
+                        .for_each(|router| of_network[router] = networks);
+                    networks += 1;
+                }
+            }
+        }
+        let mut part = vec![usize::MAX; routers];
+        // Nodes and network of each part.
+        let mut parts: Vec<(u32, usize)> = Vec::new();
+        let mut seen = self.lost_routers.clone();
+        for first in 0..routers {
+            if part[first] != usize::MAX || self.lost_routers[first] {
+                continue;
+            }
+            let mut all = match topology.has_one_way_links() {
+                false => reached(first, &neighbours, &mut seen),
+                true => {
+                    let mut back = self.lost_routers.clone();
+                    reached(first, &reached_from, &mut back);
+                    let mut forth = self.lost_routers.clone();
+                    let all = reached(first, &neighbours, &mut forth).into_iter();
+                    all.filter(|&router| back[router]).collect()
+                }
+            };
+            all.sort_unstable();
+            let nodes = all.iter().map(|&router| nodes_at[router]).sum();
+            all.into_iter()
+                .for_each(|router| part[router] = parts.len());
+            parts.push((nodes, of_network[first]));
+        }
+        // The first of the largest of each network.
+        let largest: Vec<usize> = (0..networks)
+            .map(|network| {
+                let own = (0..parts.len())
+                    .rev()
+                    .filter(|&one| parts[one].1 == network);
+                let largest = own.max_by_key(|&one| parts[one].0);
+                largest.unwrap_or(usize::MAX)
+            })
+            .collect();
+        if parts.iter().all(|&(nodes, _)| nodes == 0) {
             return wrong(Entry::All, "no node is left that works");
-        };
+        }
         let mut cut_off = 0;
-        for router in 0..topology.routers() {
-            if !self.lost_routers[router] && part[router] != largest {
+        for router in 0..routers {
+            if !self.lost_routers[router] && part[router] != largest[of_network[router]] {
                 self.lost_routers[router] = true;
                 cut_off += nodes_at[router];
             }
@@ -1053,17 +1325,7 @@ impl Damage {
             if seen[first] || self.lost_routers[first] {
                 continue;
             }
-            seen[first] = true;
-            let mut part = vec![first];
-            let mut next = 0;
-            while let Some(&router) = part.get(next) {
-                next += 1;
-                for &other in &neighbours[router] {
-                    if !std::mem::replace(&mut seen[other], true) {
-                        part.push(other);
-                    }
-                }
-            }
+            let part = reached(first, neighbours, &mut seen);
             let interfaces = part.iter().map(|&router| interfaces_at[router]).sum();
             if interfaces > largest.0 {
                 largest = (interfaces, part);
@@ -1094,13 +1356,17 @@ impl Damage {
                 ends.any(|end| self.lost_routers[end.index()])
             };
             let dark = left == [0.0; 2] || lost_at(false);
+            // What leads one way is said of the end that sends.
+            let both_ways = topology.peer[other.index()] == Peer::Port(one);
+            let sending = 1 + usize::from(both_ways);
             if dark || lost_at(true) {
-                topology.peer[one.index()] = Peer::Unconnected;
-                topology.peer[other.index()] = Peer::Unconnected;
+                for end in [one, other].into_iter().take(sending) {
+                    topology.peer[end.index()] = Peer::Unconnected;
+                }
                 // A node that is lost has no links that count.
                 losses.links += u32::from(dark);
             } else if left != [1.0; 2] || impaired.is_some() {
-                for (end, port) in [one, other].into_iter().enumerate() {
+                for (end, port) in [one, other].into_iter().enumerate().take(sending) {
                     let all = impaired.into_iter().flatten();
                     let own = all.filter(|(_, ends)| ends[end]);
                     let mut impairments: Vec<_> = own.map(|(impairment, _)| *impairment).collect();
@@ -1131,10 +1397,31 @@ impl Damage {
         if self.inside.is_some() {
             losses.nodes = self.lost_nodes.iter().filter(|lost| **lost).count() as u32;
         }
+        if topology.has_one_way_links() {
+            topology.senders = senders(&topology.peer);
+        }
+        losses.uplinks = self.optical.dark_uplinks;
+        [losses.optical_switches, _] = self.optical.lost_switches();
         let routers = &self.lost_routers[..self.network_routers()];
         losses.routers = routers.iter().filter(|lost| **lost).count() as u32;
         Ok(losses)
     }
+}
+
+/// The routers that are reached from one of them, itself first, which have not been seen before.
+fn reached(first: usize, neighbours: &[Vec<usize>], seen: &mut [bool]) -> Vec<usize> {
+    seen[first] = true;
+    let mut all = vec![first];
+    let mut next = 0;
+    while let Some(&router) = all.get(next) {
+        next += 1;
+        for &other in &neighbours[router] {
+            if !std::mem::replace(&mut seen[other], true) {
+                all.push(other);
+            }
+        }
+    }
+    all
 }
 
 fn index_range(routers: Range<u32>) -> Range<usize> {

@@ -9,6 +9,8 @@
 //! light passes both ways, so a configuration is a matching of the ports of every
 //! switch. What is not matched is dark.
 
+use std::collections::BTreeSet;
+
 use odonata_units::{GroupId, OcsId};
 use thiserror::Error;
 
@@ -103,6 +105,20 @@ pub enum CircuitError {
         to: SwitchPort,
         /// Its switch.
         to_switch: OcsId,
+    },
+    /// A port that has failed, or whose switch has.
+    #[error("{port} is out of service")]
+    Failed {
+        /// The port.
+        port: SwitchPort,
+    },
+    /// A circuit that has failed.
+    #[error("the circuit from {from} to {to} is out of service")]
+    FailedCircuit {
+        /// One end.
+        from: SwitchPort,
+        /// The other.
+        to: SwitchPort,
     },
     /// A port in two circuits.
     #[error("{port} is joined to {peer} already; a port takes one circuit")]
@@ -230,10 +246,15 @@ impl OpticalSwitches {
 const DARK: u32 = u32::MAX;
 
 /// A configuration of all switches. By construction a matching: no port is in two
-/// circuits, none is joined to itself, and no circuit leaves its switch.
+/// circuits, none is joined to itself, no circuit leaves its switch, and none uses what
+/// has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Circuits {
     switches: OpticalSwitches,
+    /// Whether each port has failed. Shape: groups · links; empty where none has.
+    failed: Vec<bool>,
+    /// Ports, the lower one first, that cannot be joined, though both work.
+    failed_circuits: BTreeSet<(u32, u32)>,
     /// The other end of every port, counted over groups and their links, or
     /// [`DARK`]. Shape: groups · links.
     peer: Vec<u32>,
@@ -245,8 +266,56 @@ impl Circuits {
         let ports = switches.groups as usize * switches.links as usize;
         Self {
             switches,
+            failed: Vec::new(),
+            failed_circuits: BTreeSet::new(),
             peer: vec![DARK; ports],
         }
+    }
+
+    /// A configuration without circuits that never uses ports that have failed, nor joins two
+    /// ports between which the circuit has. Shape of `failed`: groups · links.
+    pub fn dark_around(
+        switches: OpticalSwitches,
+        failed: Vec<bool>,
+        circuits: impl IntoIterator<Item = (SwitchPort, SwitchPort)>,
+    ) -> Result<Self, CircuitError> {
+        let mut all = Self::dark(switches);
+        if failed.contains(&true) {
+            all.failed = failed;
+        }
+        for (from, to) in circuits {
+            let [one, other] = [switches.index(from)? as u32, switches.index(to)? as u32];
+            all.failed_circuits.insert((one.min(other), one.max(other)));
+        }
+        Ok(all)
+    }
+
+    /// The same switches and failures, without circuits.
+    pub fn without_circuits(&self) -> Self {
+        Self {
+            peer: vec![DARK; self.peer.len()],
+            ..self.clone()
+        }
+    }
+
+    /// Whether anything has failed.
+    pub fn has_failures(&self) -> bool {
+        !self.failed.is_empty() || !self.failed_circuits.is_empty()
+    }
+
+    /// Whether a port is there and works.
+    pub fn works(&self, port: SwitchPort) -> bool {
+        let index = self.switches.index(port);
+        index.is_ok_and(|index| !self.failed.get(index).copied().unwrap_or(false))
+    }
+
+    /// Whether two ports can be joined, both of them working.
+    pub fn may_join(&self, from: SwitchPort, to: SwitchPort) -> bool {
+        let ends = [from, to].map(|port| self.switches.index(port).unwrap_or(0) as u32);
+        let [one, other] = ends;
+        !self
+            .failed_circuits
+            .contains(&(one.min(other), one.max(other)))
     }
 
     /// The configuration of a list of circuits.
@@ -262,6 +331,15 @@ impl Circuits {
             all.connect(circuit.from, circuit.to)?;
         }
         Ok(all)
+    }
+
+    /// The same with those of some circuits whose ports work and are dark; others are left out.
+    pub fn with_working(mut self, circuits: impl IntoIterator<Item = Circuit>) -> Self {
+        for circuit in circuits {
+            // What cannot be set stays dark.
+            let _ = self.connect(circuit.from, circuit.to);
+        }
+        self
     }
 
     /// Reads a configuration, one circuit a line, as four numbers counted from zero
@@ -314,7 +392,7 @@ impl Circuits {
     /// Joins two dark ports of a switch.
     ///
     /// # Errors
-    /// If they do not exist, lie in one group or on two switches, or are not dark;
+    /// If they do not exist, lie in one group or on two switches, are not dark, or have failed;
     /// then nothing changes.
     pub fn connect(&mut self, from: SwitchPort, to: SwitchPort) -> Result<(), CircuitError> {
         let ends = [self.switches.index(from)?, self.switches.index(to)?];
@@ -335,6 +413,12 @@ impl Circuits {
                 let peer = self.switches.port(self.peer[end] as usize);
                 return Err(CircuitError::PortTwice { port, peer });
             }
+        }
+        if let Some(port) = [from, to].into_iter().find(|&port| !self.works(port)) {
+            return Err(CircuitError::Failed { port });
+        }
+        if !self.may_join(from, to) {
+            return Err(CircuitError::FailedCircuit { from, to });
         }
         self.peer[ends[0]] = ends[1] as u32;
         self.peer[ends[1]] = ends[0] as u32;

@@ -627,7 +627,7 @@ impl Topology {
 }
 
 /// What sends to each port. Shape: ports.
-fn senders(peers: &[Peer]) -> Vec<Peer> {
+pub(super) fn senders(peers: &[Peer]) -> Vec<Peer> {
     let terminal = |&peer: &Peer| match peer {
         Peer::Node(_) => peer,
         Peer::Port(_) | Peer::Unconnected => Peer::Unconnected,

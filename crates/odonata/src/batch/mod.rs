@@ -101,7 +101,7 @@ pub fn schedule_jobs(
     spec: &ScheduleSpec,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<Scheduled, Error> {
-    let options = spec.options(log)?;
+    let mut options = spec.options(log)?;
     if let Order::Listed(priorities) = &options.order
         && priorities.len() != log.jobs.len()
     {
@@ -138,6 +138,20 @@ pub fn schedule_jobs(
     let own = planned.log.take();
     let log = own.as_ref().unwrap_or(log);
     let network = &mut *planned.network;
+    let wired = given.network.as_ref().and_then(NetworkSpec::wired);
+    if wired.is_some_and(|wired| wired.failures.change_network())
+        && given.outages.is_empty()
+        && let Some(nodes) = network.nodes()
+    {
+        // Behind routers that fail there may be nodes that jobs do not have.
+        let listed = &mut options.outages.listed;
+        for outage in &mut *listed {
+            outage
+                .nodes
+                .retain(|node| nodes.binary_search(node).is_ok());
+        }
+        listed.retain(|outage| !outage.nodes.is_empty());
+    }
     let schedule = match grap {
         None if spec.names_nodes() => {
             let machine = named_machine(spec, capacity)?;

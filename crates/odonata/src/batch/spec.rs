@@ -10,10 +10,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::modes::ModesSpec;
-use crate::coupling::NetworkSpec;
+use crate::coupling::{NetworkChanges, NetworkSpec};
 use crate::error::{Error, SpecError, refused};
 use crate::spec::reader::schedule_from;
-use crate::spec::{Reading, Schedule};
+use crate::spec::{NodesOut, Reading, Schedule};
 
 /// Reads one of the structures below.
 ///
@@ -275,17 +275,22 @@ impl ScheduleSpec {
         let drawn = self.schedule.failures.as_ref();
         let first = log.jobs.iter().map(|job| job.submit.0).min().unwrap_or(0);
         let wired = self.resolved.network.as_ref().and_then(NetworkSpec::wired);
-        let of_network = wired.map_or(Ok(vec![]), |wired| wired.failures.outages_of_nodes());
-        let of_network = of_network
-            .map_err(Error::Spec)?
-            .into_iter()
-            .map(|out| Outage {
-                nodes: out.nodes.into_iter().map(NodeId).collect(),
-                at: Seconds(first.saturating_add(out.at_s)),
-                until: (out.until_s).map(|until| Seconds(first.saturating_add(until))),
-            });
+        let changes = wired.map_or(Ok(None), |wired| NetworkChanges::new(wired, log));
+        let of_network: Vec<Outage> = match (changes.map_err(Error::Spec)?, wired) {
+            (Some(changes), _) => changes.outages().map_err(Error::Spec)?,
+            (None, Some(wired)) => {
+                let listed = wired.failures.outages_of_nodes().map_err(Error::Spec)?;
+                let outage = |out: NodesOut| Outage {
+                    nodes: out.nodes.into_iter().map(NodeId).collect(),
+                    at: Seconds(first.saturating_add(out.at_s)),
+                    until: (out.until_s).map(|until| Seconds(first.saturating_add(until))),
+                };
+                listed.into_iter().map(outage).collect()
+            }
+            (None, None) => Vec::new(),
+        };
         let here = self.resolved.outages.iter().map(OutageSpec::outage);
-        if of_network.len() > 0 && here.len() > 0 {
+        if !of_network.is_empty() && here.len() > 0 {
             let allowed = "either `[[schedule.outage]]` or `outages` of `[failures]`";
             return Err(Error::Spec(SpecError::value("outage", "both", allowed)));
         }

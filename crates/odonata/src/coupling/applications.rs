@@ -243,6 +243,11 @@ impl FallibleNetwork for ApplicationNetwork {
         self.machine.end(job)
     }
 
+    fn rewire(&mut self, network: Topology) -> Result<(), String> {
+        self.touched = true;
+        self.machine.rewire(network)
+    }
+
     fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {
         if !std::mem::take(&mut self.touched) || self.running.is_empty() {
             return Ok(());

@@ -2,7 +2,7 @@
 //! job begins, between its own groups, and left until another needs their ends.
 
 use odonata_network::Topology;
-use odonata_network::topology::{Circuits, LinkKind, OpticalSwitches, SwitchPort};
+use odonata_network::topology::{Circuits, LinkKind, SwitchPort};
 use odonata_steering::{Demand, Steering, Strategy, SwitchTiming};
 use odonata_units::{GroupId, JobId, RouterId};
 use serde_json::{Value, json};
@@ -31,15 +31,16 @@ pub(super) struct JobCircuits {
 }
 
 impl JobCircuits {
-    /// All switches dark. `ports_of_router` tells how many links of its group each
+    /// On switches without circuits, of which what has failed is not used. `ports_of_router` tells how many links of its group each
     /// router of it holds.
     pub(super) fn new(
         topology: &Topology,
-        switches: OpticalSwitches,
+        usable: Circuits,
         ports_of_router: &[u32],
         strategy: Strategy,
         timing: SwitchTiming,
     ) -> Self {
+        let switches = usable.switches();
         let mut ports = Vec::with_capacity(switches.groups() as usize * switches.links() as usize);
         for router in 0..topology.routers() {
             let all = topology.ports_of(RouterId::from_index(router));
@@ -55,7 +56,7 @@ impl JobCircuits {
         }
         debug_assert_eq!(ports.len(), ports.capacity(), "every link has its port");
         Self {
-            steering: Steering::new(switches),
+            steering: Steering::new(usable),
             strategy,
             timing,
             ports,

@@ -1,11 +1,13 @@
 //! A network of which anything may fail, behind the scheduler's trait, which asks only
 //! when jobs settle.
 
+use odonata_network::Topology;
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{Allocation, Network};
 use odonata_units::NodeId;
 use serde_json::Value;
 
+use super::changes::NetworkChanges;
 use super::level::Level;
 use super::machine::NodesOfJobs;
 
@@ -19,6 +21,8 @@ pub(super) trait FallibleNetwork {
     fn allotment_mut(&mut self) -> &mut NodesOfJobs;
     /// A job has left.
     fn end(&mut self, job: u32) -> Result<(), String>;
+    /// The network is this one from now on: nodes of running jobs are in it.
+    fn rewire(&mut self, network: Topology) -> Result<(), String>;
     /// Whose speed has changed since the last time, and to what.
     fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String>;
     /// As [`Level::report`].
@@ -28,13 +32,16 @@ pub(super) trait FallibleNetwork {
 /// Keeps the first failure since the last settling, and tells it there.
 pub(super) struct FirstFailure<N> {
     network: N,
+    /// What becomes of the network itself.
+    changes: Option<NetworkChanges>,
     failure: Option<String>,
 }
 
 impl<N> FirstFailure<N> {
-    pub(super) fn of(network: N) -> Self {
+    pub(super) fn of(network: N, changes: Option<NetworkChanges>) -> Self {
         Self {
             network,
+            changes,
             failure: None,
         }
     }
@@ -74,6 +81,21 @@ impl<N: FallibleNetwork> Network for FirstFailure<N> {
     fn back(&mut self, nodes: &[NodeId]) {
         let given = self.network.allotment_mut().put_back(nodes);
         self.keep(given);
+    }
+
+    fn next_change(&self) -> Option<Seconds> {
+        self.changes.as_ref()?.next()
+    }
+
+    fn change(&mut self, now: Seconds) {
+        let Some(changes) = &mut self.changes else {
+            return;
+        };
+        let left = changes.take(now).map_err(|error| error.to_string());
+        let rewired = left.and_then(|left| left.map_or(Ok(()), |left| self.network.rewire(left)));
+        self.keep(
+            rewired.map_err(|reason| format!("as parts of the network fail at {now}: {reason}")),
+        );
     }
 
     fn settle(&mut self, _: Seconds, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {

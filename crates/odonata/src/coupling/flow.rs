@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use odonata_flow::LinkNumbers;
 use odonata_flow::demands::{Demands, UserId};
 use odonata_flow::share::{LinkId, Use};
+use odonata_network::Topology;
 use odonata_network::routing::{Algorithm, AnyRouting, RoutingSpec, minimal_routing};
 use odonata_scheduler::batch::Allocation;
 use serde_json::{Value, json};
@@ -47,6 +48,7 @@ pub(super) struct FlowNetwork {
     demands: Demands,
     capacity: Vec<f64>,
     ways: Ways,
+    routing: RoutingSpec,
     /// Bytes per picosecond that a node sends while it communicates.
     rate: f64,
     allotment: NodesOfJobs,
@@ -55,6 +57,46 @@ pub(super) struct FlowNetwork {
     users: BTreeMap<u32, UserId>,
     job_of: BTreeMap<UserId, u32>,
     changed: Vec<UserId>,
+}
+
+/// Whether an algorithm goes by tables, so that its flows do.
+fn is_by_tables(algorithm: Algorithm) -> bool {
+    matches!(
+        algorithm,
+        Algorithm::UpDown | Algorithm::ShortestPath | Algorithm::DimensionOrder | Algorithm::Dfsssp
+    )
+}
+
+/// By which links of a network nodes send to each other.
+fn footprints(network: Topology, ways: Ways, routing: &RoutingSpec) -> Result<Footprints, Error> {
+    let algorithm = routing.algorithm;
+    if is_by_tables(algorithm) {
+        let tables = AnyRouting::new(&network, routing);
+        let tables = tables.map_err(|error| {
+            let allowed = format!("a network for {} routing", algorithm.name());
+            wrong("machine", error, allowed)
+        })?;
+        return Ok(Footprints::of_tables(network, tables));
+    }
+    let inside = AnyRouting::new(&network, &RoutingSpec::new(Algorithm::Minimal));
+    let inside = match inside {
+        Err(_) if network.may_be_disconnected => minimal_routing(&network),
+        inside => inside,
+    };
+    let inside = inside.map_err(|error| {
+        let allowed = "a network of groups each two of which are joined by a link";
+        wrong("machine", error, allowed)
+    })?;
+    let footprints = Footprints::new(&network, &inside);
+    if ways != Ways::Minimal && !footprints.fixed().joins_all() {
+        let allowed = "tago or minimal, as detours need a link between every two groups";
+        return Err(wrong(
+            "machine.routing.algorithm",
+            algorithm.name(),
+            allowed,
+        ));
+    }
+    Ok(footprints)
 }
 
 /// A link, and what a job puts on it by minimal routes and by detours.
@@ -80,16 +122,9 @@ impl FlowNetwork {
         } = machine;
         refuse_inside(&topology)?;
         let circuits = reconfigurable.filter(|on| on.circuits == CircuitSource::Jobs);
-        let by_tables = matches!(
-            routing.algorithm,
-            Algorithm::UpDown
-                | Algorithm::ShortestPath
-                | Algorithm::DimensionOrder
-                | Algorithm::Dfsssp
-        );
         let ways = match routing.algorithm {
             Algorithm::Minimal | Algorithm::Tago { .. } => Ways::Minimal,
-            _ if circuits.is_none() && by_tables => Ways::Minimal,
+            other if circuits.is_none() && is_by_tables(other) => Ways::Minimal,
             other if circuits.is_some() => {
                 let allowed = "tago or minimal where circuits are set for jobs: other groups \
                                are no detour, their links belong to other jobs";
@@ -106,30 +141,7 @@ impl FlowNetwork {
         let capacity: Vec<f64> = LinkNumbers::capacities(&topology).collect();
         let rate = node_rate(&topology) * 1e-12 * injection;
         let circuits = circuits.map(|on| on.job_circuits(&topology));
-        let footprints = if by_tables {
-            let tables = AnyRouting::new(&topology, &routing);
-            let tables = tables.map_err(|error| {
-                let allowed = format!("a network for {} routing", routing.algorithm.name());
-                wrong("machine", error, allowed)
-            })?;
-            Footprints::of_tables(topology, tables)
-        } else {
-            let inside = AnyRouting::new(&topology, &RoutingSpec::new(Algorithm::Minimal));
-            let inside = match inside {
-                Err(_) if topology.may_be_disconnected => minimal_routing(&topology),
-                inside => inside,
-            };
-            let inside = inside.map_err(|error| {
-                let allowed = "a network of groups each two of which are joined by a link";
-                wrong("machine", error, allowed)
-            })?;
-            Footprints::new(&topology, &inside)
-        };
-        if ways != Ways::Minimal && !footprints.fixed().joins_all() {
-            let allowed = "tago or minimal, as detours need a link between every two groups";
-            let found = routing.algorithm.name();
-            return Err(wrong("machine.routing.algorithm", found, allowed));
-        }
+        let footprints = footprints(topology, ways, &routing)?;
         Ok(Self {
             jobs: jobs.to_vec(),
             traffics: named_traffics(traffics)?,
@@ -137,6 +149,7 @@ impl FlowNetwork {
             demands: Demands::new(capacity.iter().copied()),
             capacity,
             ways,
+            routing,
             rate,
             allotment,
             circuits,
@@ -144,6 +157,29 @@ impl FlowNetwork {
             job_of: BTreeMap::new(),
             changed: Vec::new(),
         })
+    }
+
+    /// Adds what a running job wants of the network, by these links between groups if it owns some.
+    fn add(
+        &mut self,
+        job: u32,
+        sent: &Sent,
+        global_links: Option<&GlobalLinks>,
+    ) -> Result<(), String> {
+        let average = self.jobs[job as usize].share * self.rate;
+        let (uses, own) = self.wants(average, sent, global_links)?;
+        let user = self.demands.add(uses, own);
+        self.users.insert(job, user);
+        self.job_of.insert(user, job);
+        Ok(())
+    }
+
+    /// What a job's nodes send to each other, if they communicate.
+    fn sent_by(&mut self, job: u32) -> Option<Sent> {
+        let nodes = self.allotment.of(job);
+        let traffic = self.jobs[job as usize].traffic_on(nodes.len())?;
+        let traffic = self.traffics[traffic];
+        Some(self.footprints.sent(traffic, nodes, self.allotment.group()))
     }
 
     /// What a job wants of the network: bytes per picosecond on each link on
@@ -247,13 +283,9 @@ impl FlowNetwork {
         allocation: &Allocation<'_>,
         owns: bool,
     ) -> Result<f64, String> {
-        let group = self.allotment.group();
-        let nodes = self.allotment.allocate(job, allocation)?;
-        let communication = self.jobs[job as usize];
-        let traffic = communication
-            .traffic_on(nodes.len())
-            .map(|traffic| self.traffics[traffic]);
-        let sent = traffic.map(|traffic| self.footprints.sent(traffic, nodes, group));
+        self.allotment.allocate(job, allocation)?;
+        let sent = self.sent_by(job);
+        let nodes = self.allotment.of(job);
         let (mut global_links, mut delay) = (None, 0.0);
         if let Some(circuits) = self.circuits.as_mut().filter(|_| owns) {
             let groups = self.footprints.groups_of(nodes);
@@ -264,11 +296,7 @@ impl FlowNetwork {
             }
         }
         if let Some(sent) = sent {
-            let average = communication.share * self.rate;
-            let (uses, own) = self.wants(average, &sent, global_links.as_ref())?;
-            let user = self.demands.add(uses, own);
-            self.users.insert(job, user);
-            self.job_of.insert(user, job);
+            self.add(job, &sent, global_links.as_ref())?;
         }
         Ok(delay)
     }
@@ -296,6 +324,21 @@ impl FallibleNetwork for FlowNetwork {
             self.demands.remove(user);
         }
         self.allotment.leave(job)
+    }
+
+    fn rewire(&mut self, network: Topology) -> Result<(), String> {
+        self.capacity = LinkNumbers::capacities(&network).collect();
+        let footprints = footprints(network, self.ways, &self.routing);
+        self.footprints = footprints.map_err(|error| error.to_string())?;
+        self.demands = Demands::new(self.capacity.iter().copied());
+        self.job_of.clear();
+        let running: Vec<u32> = std::mem::take(&mut self.users).into_keys().collect();
+        for job in running {
+            if let Some(sent) = self.sent_by(job) {
+                self.add(job, &sent, None)?;
+            }
+        }
+        Ok(())
     }
 
     fn settle(&mut self, changed: &mut Vec<(u32, f64)>) -> Result<(), String> {

@@ -62,7 +62,7 @@ impl JobsOnNetwork {
                 dragonfly.circuits = CircuitSource::Uniform;
             }
         }
-        let machine = SharedMachine::new(None, groups, spec.seed, &flow)?;
+        let machine = SharedMachine::new(None, groups, spec.seed, &flow, None)?;
         let nodes_of_group = nodes_of_group(&machine.topology);
         Ok(Self {
             jobs: jobs.len() as u32,

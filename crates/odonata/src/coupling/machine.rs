@@ -6,26 +6,30 @@ use std::sync::Arc;
 
 use odonata_network::Topology;
 use odonata_network::routing::RoutingSpec;
-use odonata_network::topology::OpticalSwitches;
+use odonata_network::topology::Circuits;
 use odonata_placement::{Machine as Wiring, MachineState, Policy, Request, place};
 use odonata_scheduler::batch::Allocation;
+use odonata_scheduler::log::JobLog;
 use odonata_steering::{Strategy, SwitchTiming};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{GroupId, NodeId, Picoseconds};
 
+use super::changes::NetworkChanges;
 use super::circuits::JobCircuits;
 use super::spec::{MachineSpec, wrong};
 use crate::error::{Error, refused};
 use crate::jobs::{lost_nodes, policy, routers_and_groups};
 use crate::routing::{routing_spec, usual_of_flows};
-use crate::spec::{CircuitSource, Family, Placement, Scenario};
+use crate::spec::{CircuitSource, Failures, Family, Placement, Scenario};
 use crate::topology::build_topology;
+use crate::topology::circuits::usable;
 use crate::topology::families::reconfigurable;
 
 /// How the groups of a machine are joined, where that can change.
 pub(super) struct Reconfigurable {
     pub circuits: CircuitSource,
-    switches: OpticalSwitches,
+    /// Its switches without circuits.
+    usable: Circuits,
     /// Global links of each router of a group.
     ports_of_router: Vec<u32>,
     strategy: Strategy,
@@ -33,11 +37,11 @@ pub(super) struct Reconfigurable {
 }
 
 impl Reconfigurable {
-    /// Its switches, all dark.
+    /// Its switches without circuits.
     pub(super) fn job_circuits(&self, topology: &Topology) -> JobCircuits {
         JobCircuits::new(
             topology,
-            self.switches,
+            self.usable.clone(),
             &self.ports_of_router,
             self.strategy,
             self.timing,
@@ -54,16 +58,19 @@ pub(super) struct SharedMachine {
     pub routing: RoutingSpec,
     pub reconfigurable: Option<Reconfigurable>,
     pub allotment: NodesOfJobs,
+    /// What of it fails and works again during the schedule.
+    pub changes: Option<NetworkChanges>,
 }
 
 impl SharedMachine {
     /// `nodes` are those of the schedule, by default all, `grap` the number of groups that
-    /// it places on by GRAP.
+    /// it places on by GRAP, `log` what it runs, which says when parts of the network fail.
     pub(super) fn new(
         nodes: Option<u32>,
         grap: Option<u32>,
         seed: u64,
         spec: &MachineSpec,
+        log: Option<&JobLog>,
     ) -> Result<Self, Error> {
         let mut network = spec.machine.clone();
         let mut joined = None;
@@ -71,7 +78,7 @@ impl SharedMachine {
             let structure = reconfigurable::structure(dragonfly)?;
             joined = Some(Reconfigurable {
                 circuits: dragonfly.circuits,
-                switches: structure.switches,
+                usable: usable(structure.switches, &Scenario::new(spec.machine.clone()))?,
                 ports_of_router: structure.ports_of_router,
                 strategy: dragonfly.steering,
                 timing: SwitchTiming {
@@ -89,10 +96,12 @@ impl SharedMachine {
                 dragonfly.circuits = CircuitSource::Uniform;
             }
         }
-        if network.failures.change_during_run() {
-            let allowed = "parts that fail for the whole schedule, as jobs are simulated by parts; \
-                           nodes that fail during it are `outages` of `[failures]`, \
-                           `[[schedule.outage]]` and `[schedule.failures]`";
+        let changes = match log {
+            Some(log) => NetworkChanges::new(&network, log)?,
+            None => None,
+        };
+        if changes.is_none() && network.failures.change_during_run() {
+            let allowed = "parts that are out of service now";
             return Err(wrong(
                 "machine.failures",
                 "parts that fail during the run",
@@ -103,8 +112,26 @@ impl SharedMachine {
             let allowed = "none with [schedule], whose jobs name no class";
             return Err(wrong("machine.router.traffic_class", "classes", allowed));
         }
-        let scenario = Scenario::new(network);
-        let topology = build_topology(&scenario)?;
+        let joined_for_jobs = joined
+            .as_ref()
+            .is_some_and(|on: &Reconfigurable| on.circuits == CircuitSource::Jobs);
+        if changes.is_some() && joined_for_jobs {
+            let allowed =
+                "\"uniform\" or \"file\" where parts of the network fail during the schedule";
+            return Err(wrong("machine.circuits", "\"jobs\"", allowed));
+        }
+        let (scenario, topology) = match &changes {
+            None => {
+                let scenario = Scenario::new(network);
+                let topology = build_topology(&scenario)?;
+                (scenario, topology)
+            }
+            Some(changes) => {
+                // What fails is a matter of the schedule.
+                network.failures = Failures::default();
+                (Scenario::new(network), changes.start()?)
+            }
+        };
         let network = &scenario.network;
         let usual = usual_of_flows(network, &topology);
         let routing = routing_spec(&network.routing, &usual)?;
@@ -145,6 +172,7 @@ impl SharedMachine {
             topology,
             routing,
             reconfigurable: joined,
+            changes,
         })
     }
 }
@@ -422,7 +450,7 @@ mod tests {
             placement,
             switch_delay_ps: 0,
         };
-        SharedMachine::new(Some(NODES), None, seed, &spec)
+        SharedMachine::new(Some(NODES), None, seed, &spec, None)
             .unwrap()
             .allotment
     }

@@ -2,6 +2,7 @@
 //! faster. Networks behind the scheduler's trait, and what jobs do on them.
 
 mod applications;
+mod changes;
 mod circuits;
 mod fallible;
 mod flow;
@@ -27,6 +28,7 @@ use odonata_scheduler::log::JobLog;
 use crate::error::{Error, SpecError};
 use crate::spec::{Engine, Load};
 use applications::ApplicationNetwork;
+pub(crate) use changes::NetworkChanges;
 use fallible::FirstFailure;
 use flow::FlowNetwork;
 pub use in_use::JobsOnNetwork;
@@ -100,16 +102,21 @@ impl Planned {
             }
             LevelSpec::Flow(flow) => {
                 let injection = checked_injection(flow.injection)?;
-                let machine = SharedMachine::new(Some(nodes), grap, spec.seed, flow)?;
+                let mut machine =
+                    SharedMachine::new(Some(nodes), grap, spec.seed, flow, Some(log))?;
+                let changes = machine.changes.take();
                 let network = FlowNetwork::new(machine, &jobs, &traffics, injection)?;
-                Box::new(FirstFailure::of(network))
+                Box::new(FirstFailure::of(network, changes))
             }
             LevelSpec::Packet(packet) => {
                 let injection = checked_injection(packet.machine.injection)?;
-                let machine = SharedMachine::new(Some(nodes), grap, spec.seed, &packet.machine)?;
+                let machine = &packet.machine;
+                let mut machine =
+                    SharedMachine::new(Some(nodes), grap, spec.seed, machine, Some(log))?;
+                let changes = machine.changes.take();
                 let kinds = named_traffics(&traffics)?;
                 let network = PacketNetwork::new(machine, &jobs, kinds, injection, packet)?;
-                Box::new(FirstFailure::of(network))
+                Box::new(FirstFailure::of(network, changes))
             }
         };
         Ok(Self {
@@ -153,7 +160,8 @@ impl Planned {
                 return Err(wrong("level", "\"table\"", allowed));
             }
         };
-        let shared = SharedMachine::new(Some(nodes), grap, spec.seed, machine)?;
+        let mut shared = SharedMachine::new(Some(nodes), grap, spec.seed, machine, Some(log))?;
+        let changes = shared.changes.take();
         let drawn = of_job.iter().map(|&application| Communication {
             share: f64::NAN,
             traffic: application,
@@ -167,7 +175,7 @@ impl Planned {
         let network =
             ApplicationNetwork::new(shared, &mut log, &of_job, engine, span, applications)?;
         Ok(Self {
-            network: Box::new(FirstFailure::of(network)),
+            network: Box::new(FirstFailure::of(network, changes)),
             jobs,
             traffics: names.iter().map(|name| (*name).to_owned()).collect(),
             log: Some(log),

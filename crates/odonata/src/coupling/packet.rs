@@ -13,6 +13,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
+use odonata_network::Topology;
 use odonata_run::{
     EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol,
 };
@@ -118,6 +119,29 @@ impl PacketNetwork {
         })
     }
 
+    /// A job that communicates, with what its own traffic lets through on the network as it is.
+    fn measured_alone(
+        &mut self,
+        job: u32,
+        talker: CommunicatingJob,
+    ) -> Result<CommunicatingJob, String> {
+        let CommunicatingJob { traffic, share, .. } = talker;
+        let nodes = self.engine.machine.nodes_of(job).to_vec();
+        let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
+        let latency_ps = match self.stretch {
+            Stretch::Throughput => 0.0,
+            Stretch::Latency => {
+                let average = self.rate * share * own;
+                self.look(&[(traffic, &nodes, average)])?[0].latency_ps
+            }
+        };
+        Ok(CommunicatingJob {
+            own,
+            latency_ps,
+            ..talker
+        })
+    }
+
     /// What comes of these jobs' messages, from a window or from memory.
     fn look(&mut self, senders: &[Sender<'_>]) -> Result<Vec<WindowResult>, String> {
         let mut key: Vec<u64> = Vec::new();
@@ -126,6 +150,13 @@ impl PacketNetwork {
             key.extend(nodes.iter().map(|node| u64::from(node.0)));
         }
         key.extend(self.engine.machine.circuit_ends());
+        // Whatever the order of these, a network that has changed has others.
+        if let Some(state) = self.engine.machine.state() {
+            let words = state
+                .chunks_exact(8)
+                .map(|word| word.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)));
+            key.extend(words);
+        }
         if let Some(seen) = self.known.get(&key) {
             self.engine.reused += 1;
             return Ok(seen.clone());
@@ -222,27 +253,37 @@ impl FallibleNetwork for PacketNetwork {
             .map(|traffic| self.traffics[traffic]);
         let delay = self.engine.machine.begin(job, allocation, traffic)?;
         if let Some(traffic) = traffic {
-            let nodes = self.engine.machine.nodes_of(job).to_vec();
-            let share = communication.share;
-            let own = self.look(&[(traffic, &nodes, self.rate)])?[0].arrived;
-            let latency_ps = match self.stretch {
-                Stretch::Throughput => 0.0,
-                Stretch::Latency => {
-                    let average = self.rate * share * own;
-                    self.look(&[(traffic, &nodes, average)])?[0].latency_ps
-                }
-            };
             let talker = CommunicatingJob {
                 traffic,
-                share,
-                own,
-                latency_ps,
+                share: communication.share,
+                own: 1.0,
+                latency_ps: 0.0,
                 part: 1.0,
             };
+            let talker = self.measured_alone(job, talker)?;
             self.talkers.insert(job, talker);
             self.touched = true;
         }
         Ok(delay)
+    }
+
+    fn rewire(&mut self, network: Topology) -> Result<(), String> {
+        self.engine.machine.rewire(network)?;
+        let talkers: Vec<_> = self
+            .talkers
+            .iter()
+            .map(|(&job, &talker)| (job, talker))
+            .collect();
+        for (job, talker) in talkers {
+            let mut talker = self.measured_alone(job, talker)?;
+            // What a job's messages take on the whole network is what they are to take.
+            if let Some(before) = self.talkers.get(&job) {
+                talker.latency_ps = before.latency_ps;
+            }
+            self.talkers.insert(job, talker);
+        }
+        self.touched = true;
+        Ok(())
     }
 
     fn allotment(&self) -> &NodesOfJobs {

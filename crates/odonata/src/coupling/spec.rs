@@ -73,7 +73,7 @@ impl NetworkSpec {
     }
 
     /// The same without the nodes that are out of service for a part of the schedule, which are the
-    /// scheduler's matter.
+    /// scheduler's matter where nothing else of the network changes.
     pub(crate) fn without_outages(&self) -> Self {
         let mut left = self.clone();
         let wired = match &mut left.level {
@@ -81,7 +81,9 @@ impl NetworkSpec {
             LevelSpec::Flow(machine) => &mut machine.machine,
             LevelSpec::Packet(packet) => &mut packet.machine.machine,
         };
-        wired.failures = wired.failures.without_outages();
+        if !wired.failures.change_network() {
+            wired.failures = wired.failures.without_outages();
+        }
         left
     }
 

@@ -17,6 +17,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use odonata_network::Topology;
+use odonata_network::routing::AnyRouting;
 use odonata_run::{JobLoad, JobOutcome, JobPlan, Outcome, Progress};
 use odonata_units::{NodeId, Picoseconds};
 use serde_json::Value;
@@ -233,7 +235,8 @@ impl Windows {
             let plans = windows.plans(machine, &[(*part, 1)])?;
             let mut simulation = machine.scenario.simulation.clone();
             simulation.timeline_bin_ps = bin;
-            let outcome = simulate(machine, simulation, &plans)?;
+            let (topology, algorithm) = machine.at_first();
+            let outcome = simulate(machine, topology, algorithm, simulation, &plans)?;
             let delivered = outcome.timeline.activity.iter();
             let delivered = delivered.map(|one| one.delivered_bytes);
             let head = [end_of(0, &outcome.jobs[0])?, outcome.timeline.bin.0];
@@ -295,7 +298,9 @@ impl Windows {
         let key = *hash.finalize().as_bytes();
         self.recall(key, |windows| {
             let plans = windows.plans(machine, parts)?;
-            let outcome = simulate(machine, machine.scenario.simulation.clone(), &plans)?;
+            let (topology, algorithm) = (&machine.topology, &machine.algorithm);
+            let simulation = machine.scenario.simulation.clone();
+            let outcome = simulate(machine, topology, algorithm, simulation, &plans)?;
             let jobs = outcome.jobs.iter().enumerate();
             jobs.map(|(place, job)| end_of(place, job)).collect()
         })
@@ -351,7 +356,8 @@ impl Windows {
             let mut simulation = machine.scenario.simulation.clone();
             simulation.duration_ps = Some(end);
             simulation.timeline_bin_ps = Some(bin);
-            let outcome = simulate(machine, simulation, &plans)?;
+            let (topology, algorithm) = (&machine.topology, &machine.algorithm);
+            let outcome = simulate(machine, topology, algorithm, simulation, &plans)?;
             let all = outcome.jobs.iter().zip(members).zip(&curves).enumerate();
             let paces = all.map(|(place, ((job, member), curve))| {
                 let bins = outcome.timeline.activity.iter().skip(place);
@@ -452,7 +458,7 @@ impl Windows {
             ..machine.scenario.clone()
         };
         check(&scenario).map_err(|error| error.to_string())?;
-        let planned = plan_jobs_with(&scenario, &machine.topology, &Nothing, None);
+        let planned = plan_jobs_with(&scenario, machine.at_first().0, &Nothing, None);
         let (mut jobs, _) = planned.map_err(|error| error.to_string())?;
         Ok(jobs.swap_remove(0).plan)
     }
@@ -466,6 +472,8 @@ fn set_iterations(job: &mut Job, iterations: u32) {
 
 fn simulate(
     machine: &WiredMachine,
+    topology: &Topology,
+    algorithm: &AnyRouting,
     simulation: crate::spec::Simulation,
     plans: &[JobPlan],
 ) -> Result<Outcome, String> {
@@ -474,8 +482,8 @@ fn simulate(
         ..machine.scenario.clone()
     };
     let mut go_on = |_: &Progress| ControlFlow::Continue(());
-    let engine = Engine::BuiltIn(&machine.algorithm);
-    let outcome = simulate_plans(&scenario, &machine.topology, &engine, plans, &mut go_on);
+    let engine = Engine::BuiltIn(algorithm);
+    let outcome = simulate_plans(&scenario, topology, &engine, plans, &mut go_on);
     outcome.map_err(|error| error.to_string())
 }
 
@@ -588,6 +596,9 @@ fn add_part(hash: &mut blake3::Hasher, part: &Part<'_>, iterations: u32) {
 }
 
 fn add_circuits(hash: &mut blake3::Hasher, machine: &WiredMachine) {
+    if let Some(state) = machine.state() {
+        hash.update(state);
+    }
     for end in machine.circuit_ends() {
         hash.update(&end.to_le_bytes());
     }

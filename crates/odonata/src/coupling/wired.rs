@@ -24,6 +24,9 @@ pub(super) struct WiredMachine {
     pub allotment: NodesOfJobs,
     routing: RoutingSpec,
     circuits: Option<(JobCircuits, Footprints)>,
+    /// The machine as it was at first, and what identifies it as it is, once it has changed.
+    before: Option<(Topology, AnyRouting)>,
+    state: Option<[u8; 32]>,
 }
 
 impl WiredMachine {
@@ -34,6 +37,7 @@ impl WiredMachine {
             routing,
             reconfigurable,
             allotment,
+            ..
         } = machine;
         let algorithm = AnyRouting::new(&topology, &routing).map_err(|error| {
             let allowed = "a routing that fits the network";
@@ -58,7 +62,36 @@ impl WiredMachine {
             algorithm,
             allotment,
             routing,
+            before: None,
+            state: None,
         })
+    }
+
+    /// Makes the network this one, as where parts of it fail.
+    ///
+    /// # Errors
+    /// If the routing does not take it.
+    pub(super) fn rewire(&mut self, network: Topology) -> Result<(), String> {
+        let algorithm = AnyRouting::new(&network, &self.routing);
+        let algorithm = algorithm.map_err(|error| error.to_string())?;
+        self.state = Some(identity(&network));
+        let topology = std::mem::replace(&mut self.topology, network);
+        let algorithm = std::mem::replace(&mut self.algorithm, algorithm);
+        self.before.get_or_insert((topology, algorithm));
+        Ok(())
+    }
+
+    /// The machine on which jobs are measured alone: as it was at first.
+    pub(super) fn at_first(&self) -> (&Topology, &AnyRouting) {
+        match &self.before {
+            Some((topology, algorithm)) => (topology, algorithm),
+            None => (&self.topology, &self.algorithm),
+        }
+    }
+
+    /// What identifies the network, if it has changed.
+    pub(super) fn state(&self) -> Option<&[u8; 32]> {
+        self.state.as_ref()
     }
 
     /// Gives a job its nodes, and circuits for its traffic, if that is known; seconds until they
@@ -115,4 +148,21 @@ impl WiredMachine {
         }
         reported
     }
+}
+
+/// A hash of where the ports of a network lead, and how fast.
+fn identity(network: &Topology) -> [u8; 32] {
+    let mut hash = blake3::Hasher::new();
+    for (peer, class) in network.peer.iter().zip(&network.class_of_port) {
+        let class = &network.link_classes[class.index()];
+        hash.update(
+            format!(
+                "{peer:?}{}{};",
+                class.bandwidth.bytes_per_second(),
+                class.name
+            )
+            .as_bytes(),
+        );
+    }
+    *hash.finalize().as_bytes()
 }

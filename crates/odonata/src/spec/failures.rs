@@ -1,6 +1,7 @@
 //! What of a network does not work.
 
 use odonata_declare::Named;
+use odonata_network::Topology;
 use odonata_network::topology as network;
 pub use odonata_network::topology::Part;
 use odonata_units::{GroupId, NodeId, Picoseconds, RouterId};
@@ -114,9 +115,10 @@ table! {
 table! {
     /// Parts of a network that fail at random.
     pub struct DrawnFailures {
-        /// What fails: `links` between routers, `routers` with all that is attached to them, or `nodes`.
+        /// What fails: `links` between routers, `routers` with all that is attached to them, `nodes`,
+        /// `optical-switches`, or `uplinks`, the links that feed these.
         part: Part = Part::Links,
-        /// With `part = "links"`: only links of this class; `class` in files. Default: all links between
+        /// With links or uplinks: only those of this class; `class` in files. Default: all links between
         /// routers.
         link_class: Option<String> = None,
         /// The share of all that there are; 0 % for the base of a sweep.
@@ -130,9 +132,9 @@ table! {
         /// With `mtbf`: the mean time until what failed works again, likewise. Default: it never does.
         #[serde(skip_serializing_if = "Option::is_none")]
         repair_ps: Option<u64> = None => Notes::POSITIVE,
-        /// With `part = "links"`: the share of the bandwidth that is left, as for links that are listed.
+        /// With links or uplinks: the share of the bandwidth that is left, as for links that are listed.
         bandwidth: f64 = 0.0 => Notes { quantity: Some("share"), least: Some(0.0), most: Some(999_999.0), ..Notes::NONE },
-        /// With `part = "links"`: the share of the packets that arrive damaged, as for links that are listed.
+        /// With links or uplinks: the share of the packets that arrive damaged, as for links that are listed.
         #[serde(skip_serializing_if = "Option::is_none")]
         error_rate: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1e-6), most: Some(990_000.0), ..Notes::NONE },
         /// When they fail, as for links and outages that are listed.
@@ -154,20 +156,20 @@ table! {
         "either `until` or `mtbf` with `repair`";
     refuse "repair" when [("repair", Test::Given), ("mtbf", Test::Absent)] =>
         "only with `mtbf`";
-    refuse "at" as "start" when [("part", Test::IsNot("links")), ("until", Test::Given), ("at", Test::Absent)] =>
+    refuse "at" as "start" when [("part", Test::IsNot("links")), ("part", Test::IsNot("uplinks")), ("until", Test::Given), ("at", Test::Absent)] =>
         "the time of the failure: routers and nodes that are repaired have worked before";
     refuse "" as "both" when [("share", Test::Given), ("count", Test::Given)] =>
         "either `share` or `count`";
-    refuse "link_class" when [("part", Test::IsNot("links")), ("link_class", Test::Given)] =>
-        "only with part = \"links\"";
-    refuse "bandwidth" when [("part", Test::IsNot("links")), ("bandwidth", Test::Set)] =>
-        "only with part = \"links\"";
-    refuse "error_rate" when [("part", Test::IsNot("links")), ("error_rate", Test::Given)] =>
-        "only with part = \"links\"";
+    refuse "link_class" when [("part", Test::IsNot("links")), ("part", Test::IsNot("uplinks")), ("link_class", Test::Given)] =>
+        "only with part = \"links\" or \"uplinks\"";
+    refuse "bandwidth" when [("part", Test::IsNot("links")), ("part", Test::IsNot("uplinks")), ("bandwidth", Test::Set)] =>
+        "only with part = \"links\" or \"uplinks\"";
+    refuse "error_rate" when [("part", Test::IsNot("links")), ("part", Test::IsNot("uplinks")), ("error_rate", Test::Given)] =>
+        "only with part = \"links\" or \"uplinks\"";
 }
 
 table! {
-    /// Routers or nodes that are out of service for a part of the run.
+    /// Routers, nodes, optical switches or circuits that are out of service for a part of the run.
     pub struct Outage {
         /// Routers, with all that is attached to them: numbers from 0, as a list or a text such as
         /// `"0, 3-8"`.
@@ -180,13 +182,19 @@ table! {
         /// Nodes by the names of hosts, as a list in Slurm's notation: `"nid[001000-001003]"`.
         #[serde(skip_serializing_if = "Option::is_none")]
         hosts: Option<String> = None,
+        /// Optical switches, with all circuits through them: numbers from 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        optical_switches: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Circuits, such as `"2/5-9"`: that of optical switch 2 from its port 5 to its port 9.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        circuits: Option<Vec<String>> = None,
         /// When they fail.
         at_ps: Option<u64> = None => Notes::POSITIVE,
         /// When they work again. Default: never.
         until_ps: Option<u64> = None => Notes::POSITIVE,
     }
-    refuse "" as "neither" when [("routers", Test::Absent), ("nodes", Test::Absent), ("hosts", Test::Absent), ("switches", Test::Absent)] =>
-        "`routers`, `switches`, `nodes` or `hosts`";
+    refuse "" as "neither" when [("routers", Test::Absent), ("nodes", Test::Absent), ("hosts", Test::Absent), ("switches", Test::Absent), ("optical_switches", Test::Absent), ("circuits", Test::Absent)] =>
+        "`routers`, `switches`, `nodes`, `hosts`, `optical_switches` or `circuits`";
     refuse "at" when [("at", Test::Absent)] =>
         "the time of the failure: what never works is listed in `failures.routers` and `failures.nodes`";
 }
@@ -208,7 +216,14 @@ table! {
         /// notation: `"nid[001000-001003]"`.
         #[serde(skip_serializing_if = "Option::is_none")]
         hosts: Option<String> = None,
-        /// Routers and nodes that are out of service for a part of the run.
+        /// Optical switches, with all circuits through them: numbers from 0.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        optical_switches: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
+        /// Circuits that cannot be set, such as `"2/5-9"`: that of optical switch 2 from its port 5 to
+        /// its port 9.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        circuits: Option<Vec<String>> = None,
+        /// What is out of service as a whole for a part of the run.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         outages: Vec<Outage> = Vec::new(),
         /// What fails at random besides.
@@ -265,6 +280,18 @@ const RETRIES: u8 = 7;
 fn whole_and_part(text: &str) -> Option<(u32, u32)> {
     let (whole, part) = text.split_once('/')?;
     Some((whole.parse().ok()?, part.parse().ok()?))
+}
+
+/// `2/5-9`: a circuit of an optical switch from one of its ports to another.
+pub(crate) fn circuit(text: &str) -> Option<network::OpticalCircuit> {
+    let (switch, ports) = text.split_once('/')?;
+    let (from, to) = ports.split_once('-')?;
+    let number = |text: &str| text.trim().parse().ok();
+    Some(network::OpticalCircuit {
+        switch: number(switch)?,
+        from: number(from)?,
+        to: number(to)?,
+    })
 }
 
 /// The part of a run between two times, which are its start and its end unless they are given.
@@ -334,54 +361,100 @@ impl Failures {
         self.in_flight == InFlight::Lost && self.has_moments()
     }
 
-    /// The listed outages of nodes during a schedule, which counts in seconds: each with its nodes, and
-    /// the seconds after the first submission at which they fail and work again.
+    /// Whether links or routers change during the run, and not only which nodes work.
+    pub(crate) fn change_network(&self) -> bool {
+        let mut outages = self.outages.iter();
+        let beside_nodes = |outage: &Outage| {
+            outage.routers.is_some()
+                || outage.switches.is_some()
+                || outage.optical_switches.is_some()
+                || outage.circuits.is_some()
+        };
+        outages.any(beside_nodes) || self.impairments().any(|(_, changes)| changes)
+    }
+
+    /// Whether anything is drawn over time.
+    pub(crate) fn draws_over_time(&self) -> bool {
+        self.draw.iter().any(|drawn| drawn.mtbf_ps.is_some())
+    }
+
+    /// A time in which a thousand of the failures are expected that are drawn over time in a network,
+    /// in picoseconds.
+    pub(crate) fn time_of_many(&self, network: &Topology) -> u64 {
+        let drawn = self.draw.iter().filter_map(|drawn| {
+            let parts = match drawn.part {
+                Part::Links | Part::Uplinks => network.links().count(),
+                Part::Routers => network.routers(),
+                Part::Nodes => network.nodes(),
+                Part::OpticalSwitches => 1,
+            };
+            Some(parts as f64 / drawn.mtbf_ps? as f64)
+        });
+        (1000.0 / drawn.sum::<f64>()) as u64
+    }
+
+    /// The times that are listed, each with its key.
+    fn times(&self) -> impl Iterator<Item = (String, u64)> {
+        let links = self.links.iter().enumerate();
+        let links = links.map(|(entry, one)| (format!("links[{entry}]"), one.at_ps, one.until_ps));
+        let drawn = self.draw.iter().enumerate();
+        let drawn = drawn.map(|(entry, one)| (format!("draw[{entry}]"), one.at_ps, one.until_ps));
+        let outages = self.outages.iter().enumerate();
+        let outages =
+            outages.map(|(entry, one)| (format!("outages[{entry}]"), one.at_ps, one.until_ps));
+        let all = links.chain(drawn).chain(outages);
+        all.flat_map(|(entry, at, until)| {
+            let given = [("at", at), ("until", until)].into_iter();
+            given.filter_map(move |(key, time)| Some((format!("failures.{entry}.{key}"), time?)))
+        })
+    }
+
+    /// The latest time that is listed.
+    pub(crate) fn latest_time(&self) -> u64 {
+        self.times().map(|(_, time)| time).max().unwrap_or(0)
+    }
+
+    /// Whether failures with times are those of a schedule, which counts in seconds.
     ///
     /// # Errors
-    /// If routers are among them, whose loss changes the routes of jobs that run on; if a time is not one
-    /// of whole seconds; or if a key says what becomes of lost packets: a job on a node that fails ends.
-    pub(crate) fn outages_of_nodes(&self) -> Result<Vec<NodesOut>, SpecError> {
-        if self.outages.is_empty() {
-            return Ok(Vec::new());
-        }
+    /// If a time is not one of whole seconds, or a key says what becomes of lost packets: a job on a
+    /// node that fails ends.
+    pub(crate) fn check_schedule(&self) -> Result<(), SpecError> {
         for (key, given) in [
             ("resend_after", self.resend_after_ps.is_some()),
             ("retries", self.retries.is_some()),
             ("reconvergence", self.reconvergence_ps.is_some()),
         ] {
             if given {
-                let message = "left out in a schedule: a job on a node that fails ends at once";
+                let message = "left out in a schedule: a job on a node that fails ends at once, others \
+                               go on by what is left";
                 return Err(SpecError::new(format!("failures.{key}"), message));
             }
         }
-        let in_seconds = |entry: usize, key: &str, time: u64| match time % SECOND_PS {
-            0 => Ok((time / SECOND_PS) as i64),
-            _ => Err(SpecError::value(
-                format!("failures.outages[{entry}].{key}"),
-                Picoseconds(time),
-                "whole seconds, in which a schedule counts",
-            )),
+        let whole = "whole seconds, in which a schedule counts";
+        match self.times().find(|(_, time)| time % SECOND_PS != 0) {
+            Some((key, time)) => Err(SpecError::value(key, Picoseconds(time), whole)),
+            None => Ok(()),
+        }
+    }
+
+    /// The listed outages of nodes during a schedule: each with its nodes, and the seconds after the
+    /// first submission at which they fail and work again; nothing else changes.
+    ///
+    /// # Errors
+    /// As [`Failures::check_schedule`].
+    pub(crate) fn outages_of_nodes(&self) -> Result<Vec<NodesOut>, SpecError> {
+        if self.outages.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.check_schedule()?;
+        let seconds = |time: u64| (time / SECOND_PS) as i64;
+        let read = |outage: &Outage| NodesOut {
+            nodes: outage.nodes.clone().unwrap_or_default(),
+            at_s: seconds(outage.at_ps.unwrap_or(0)),
+            until_s: outage.until_ps.map(seconds),
         };
-        let read = |(entry, outage): (usize, &Outage)| {
-            if outage.routers.is_some() || outage.switches.is_some() {
-                let message = "nodes, in a schedule: a router that fails changes the routes of jobs that run \
-                               on; list the nodes attached to it, or give routers that fail for the whole \
-                               schedule as `failures.routers`";
-                return Err(SpecError::new(
-                    format!("failures.outages[{entry}]"),
-                    message,
-                ));
-            }
-            let until = outage
-                .until_ps
-                .map(|until| in_seconds(entry, "until", until));
-            Ok(NodesOut {
-                nodes: outage.nodes.clone().unwrap_or_default(),
-                at_s: in_seconds(entry, "at", outage.at_ps.unwrap_or(0))?,
-                until_s: until.transpose()?,
-            })
-        };
-        self.outages.iter().enumerate().map(read).collect()
+        Ok(self.outages.iter().map(read).collect())
     }
 
     /// What fails besides the listed outages.
@@ -455,19 +528,31 @@ impl Failures {
             impairment: drawn.impairment(),
         });
         let numbers = |of: &Option<Vec<u32>>| of.clone().unwrap_or_default();
+        // Texts have been checked.
+        let circuits_of = |of: &Option<Vec<String>>| -> Vec<_> {
+            let all = of.iter().flatten();
+            all.filter_map(|text| circuit(text)).collect()
+        };
         let outages = self.outages.iter().enumerate().map(|(entry, outage)| {
             let during = during(outage.at_ps, outage.until_ps);
             let routers = numbers(&outage.routers).into_iter();
             let routers = routers.map(|router| network::OutOfService::Router(RouterId(router)));
             let nodes = numbers(&outage.nodes).into_iter();
             let nodes = nodes.map(|node| network::OutOfService::Node(NodeId(node)));
-            let all = routers.chain(nodes);
+            let optical = numbers(&outage.optical_switches).into_iter();
+            let optical = optical.map(network::OutOfService::OpticalSwitch);
+            let circuits = circuits_of(&outage.circuits).into_iter();
+            let circuits = circuits.map(network::OutOfService::Circuit);
+            let all = routers.chain(nodes).chain(optical).chain(circuits);
             all.map(move |of| network::Outage { of, during, entry })
         });
         network::Failures {
             links: links.collect(),
             routers: numbers(&self.routers).into_iter().map(RouterId).collect(),
             nodes: numbers(&self.nodes).into_iter().map(NodeId).collect(),
+            optical_switches: numbers(&self.optical_switches),
+            circuits: circuits_of(&self.circuits),
+            optics: None,
             outages: outages.flatten().collect(),
             on_the_way: match self.in_flight {
                 InFlight::Drained => network::OnTheWay::Drained,

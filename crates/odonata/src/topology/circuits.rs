@@ -1,43 +1,75 @@
-//! Circuits of a reconfigurable dragonfly for the jobs of a scenario.
+//! Circuits of a reconfigurable dragonfly, around what has failed: those of the jobs of a scenario, or
+//! others.
 
 use odonata_network::Topology;
 use odonata_network::topology::{Circuits, OpticalSwitches};
 use odonata_steering::{Demand, Steering, Strategy, Violation};
 use odonata_units::JobId;
 
-use super::classes_of;
-use super::families::reconfigurable::{links, structure, wired};
+use super::families::reconfigurable::{links, structure, switch_port, wired, without_jobs};
 use super::job_matrix::job_matrix;
+use super::{classes_of, failures};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
-use crate::spec::{Family, ReconfigurableDragonfly, Scenario};
+use crate::spec::{CircuitSource, Family, ReconfigurableDragonfly, Scenario};
 
-/// The network of a scenario whose circuits are those of its jobs.
+/// The network of a scenario with the circuits that its [`CircuitSource`] says.
 ///
 /// # Errors
 /// As for [`build_topology`](super::build_topology), or if the jobs cannot be placed or have no
 /// right to the links that they need.
-pub(super) fn joined_by_jobs(
+pub(super) fn joined(
     dragonfly: &ReconfigurableDragonfly,
     scenario: &Scenario,
 ) -> Result<Topology, SpecError> {
     let structure = structure(dragonfly)?;
-    let switches = structure.switches;
     let classes = classes_of(scenario);
     let links = links(&structure, &classes)?;
-    let circuits = if scenario.jobs.is_empty() {
-        Circuits::dark(switches)
-    } else {
-        // Placement does not look at global links; where a mapping is fitted to the
-        // network, it is to one that joins all groups alike.
-        let before = scenario.network.topology.build(&classes)?;
-        let jobs = plan_jobs(scenario, &before)?;
-        for_jobs(dragonfly, switches, scenario, &before, &jobs)?
+    let usable = usable(structure.switches, scenario)?;
+    let circuits = match dragonfly.circuits {
+        CircuitSource::Jobs if scenario.jobs.is_empty() => usable,
+        CircuitSource::Jobs => {
+            // Placement does not look at global links; where a mapping is fitted to the
+            // network, it is to one that joins all groups alike.
+            let alike = without_jobs(dragonfly, usable.clone())?;
+            let before = with_circuits(scenario, alike)?;
+            let jobs = plan_jobs(scenario, &before)?;
+            for_jobs(dragonfly, usable, scenario, &before, &jobs)?
+        }
+        CircuitSource::Uniform | CircuitSource::File => without_jobs(dragonfly, usable)?,
     };
     wired(dragonfly, structure, links, circuits)
 }
 
-/// The network of a scenario with these circuits, whatever it says of circuits.
+/// The switches of a scenario's network without circuits, and what of them works.
+///
+/// # Errors
+/// If something fails that there is not.
+pub(crate) fn usable(
+    switches: OpticalSwitches,
+    scenario: &Scenario,
+) -> Result<Circuits, SpecError> {
+    let Some(unusable) = failures::unusable(scenario)? else {
+        return Ok(Circuits::dark(switches));
+    };
+    let links = switches.links() as usize;
+    let mut failed = vec![false; switches.groups() as usize * links];
+    for (switch, ports) in (0..).zip(&unusable.ports) {
+        for (port, &is_failed) in (0..).zip(ports) {
+            let end = switch_port(switches, switch, port);
+            failed[end.group.index() * links + end.link as usize] = is_failed;
+        }
+    }
+    let circuits = unusable.circuits.iter();
+    let circuits = circuits
+        .map(|one| [one.from, one.to].map(|port| switch_port(switches, one.switch, port)))
+        .map(|[from, to]| (from, to));
+    Circuits::dark_around(switches, failed, circuits)
+        .map_err(|error| SpecError::new("failures.circuits", error.to_string()))
+}
+
+/// The network of a scenario with these circuits, whatever it says of circuits, without what has
+/// failed.
 ///
 /// # Errors
 /// If it is no sound reconfigurable dragonfly.
@@ -51,19 +83,19 @@ pub(crate) fn with_circuits(
     };
     let structure = structure(dragonfly)?;
     let links = links(&structure, &classes_of(scenario))?;
-    wired(dragonfly, structure, links, circuits)
+    failures::damaged(wired(dragonfly, structure, links, circuits)?, scenario)
 }
 
 /// Circuits between the groups of every job that spans several.
 fn for_jobs(
     dragonfly: &ReconfigurableDragonfly,
-    switches: OpticalSwitches,
+    usable: Circuits,
     scenario: &Scenario,
     topology: &Topology,
     jobs: &[PlannedJob],
 ) -> Result<Circuits, SpecError> {
     let strategy = dragonfly.steering;
-    let mut steering = Steering::new(switches);
+    let mut steering = Steering::new(usable);
     for (position, job) in jobs.iter().enumerate() {
         if job.spans.is_empty() {
             continue;

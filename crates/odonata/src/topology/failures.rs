@@ -1,31 +1,52 @@
 //! From `[failures]` to a network in which something does not work.
 
+use std::sync::Arc;
+
 use odonata_network::Topology;
 use odonata_network::topology::failures::Entry;
-use odonata_network::topology::{FailureError, Part};
+use odonata_network::topology::{
+    FailureError, Failures as ListedFailures, Part, Timeline, Unusable,
+};
 use odonata_run::Losses;
 use odonata_units::Picoseconds;
 
+use super::optics::optics;
 use crate::error::SpecError;
-use crate::spec::{Failures, InFlight, LinkFailure, Scenario};
+use crate::spec::{Failures, InFlight, LinkFailure, Scenario, circuit};
 
 /// `whole` without what fails in a scenario for the whole run.
 ///
 /// # Errors
 /// If a part does not exist or fails twice, or nothing would be left; the path names the entry.
 pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, SpecError> {
-    let network = &scenario.network;
-    let listed = network.failures.listed(scenario.simulation.duration_ps);
-    if network.failures == Failures::default() {
+    let Some(listed) = listed(scenario)? else {
         return Ok(whole);
+    };
+    let (damaged, _) = listed.of(whole).map_err(|error| at_its_key(&error))?;
+    Ok(damaged)
+}
+
+/// What circuits of a scenario's optical switches must not use from the start of the run on; `None` if
+/// nothing fails.
+///
+/// # Errors
+/// As [`damaged`].
+pub(super) fn unusable(scenario: &Scenario) -> Result<Option<Unusable>, SpecError> {
+    let listed = listed(scenario)?;
+    let unusable = listed.map(|listed| listed.unusable());
+    unusable.transpose().map_err(|error| at_its_key(&error))
+}
+
+/// What fails in a scenario, in the network room's form; `None` if nothing does.
+fn listed(scenario: &Scenario) -> Result<Option<ListedFailures>, SpecError> {
+    let network = &scenario.network;
+    if network.failures == Failures::default() {
+        return Ok(None);
     }
+    check_circuits(&network.failures)?;
+    let mut listed = network.failures.listed(scenario.simulation.duration_ps);
     if listed.is_empty() {
         let message = "nothing fails: give `links`, `routers`, `nodes`, `outages` or `draw`, or remove the table";
-        return Err(SpecError::new("failures", message));
-    }
-    if super::has_circuits(&network.topology) {
-        let message = "parts of a network whose circuits optical switches set cannot fail: remove the \
-                       table, or take a network without `optical` or circuits";
         return Err(SpecError::new("failures", message));
     }
     check_times(scenario)?;
@@ -38,7 +59,8 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
         return Err(SpecError::new(key, message));
     }
     let drawn = network.failures.draw.iter().enumerate();
-    for (index, drawn) in drawn.filter(|(_, drawn)| drawn.part != Part::Links) {
+    let as_wholes = |part: Part| matches!(part, Part::Routers | Part::Nodes);
+    for (index, drawn) in drawn.filter(|(_, drawn)| as_wholes(drawn.part)) {
         let key = match (drawn.at_ps, drawn.mtbf_ps) {
             (Some(_), _) => "at",
             (None, Some(_)) => "mtbf",
@@ -56,8 +78,42 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
                        `outages`), so that nothing is lost";
         return Err(SpecError::value("failures.in_flight", "\"lost\"", allowed));
     }
-    let (damaged, _) = listed.of(whole).map_err(|error| at_its_key(&error))?;
-    Ok(damaged)
+    listed.optics = optics(scenario)?.map(Arc::new);
+    Ok(Some(listed))
+}
+
+/// Whether circuits are written as such.
+fn check_circuits(failures: &Failures) -> Result<(), SpecError> {
+    let of_outages = failures.outages.iter().enumerate();
+    let of_outages = of_outages.map(|(index, one)| {
+        let key = format!("{}.circuits", key_of(Entry::Outages(index)));
+        (key, &one.circuits)
+    });
+    let all = std::iter::once(("failures.circuits".to_owned(), &failures.circuits));
+    for (key, circuits) in all.chain(of_outages) {
+        if let Some(text) = circuits
+            .iter()
+            .flatten()
+            .find(|text| circuit(text).is_none())
+        {
+            let allowed =
+                "an optical switch, a slash and the two ports that it joins, such as \"2/5-9\"";
+            return Err(SpecError::value(key, format!("\"{text}\""), allowed));
+        }
+    }
+    Ok(())
+}
+
+/// What works of `whole`, and when; `None` if nothing fails.
+///
+/// # Errors
+/// As [`damaged`].
+pub(super) fn timeline(
+    whole: &Topology,
+    scenario: &Scenario,
+) -> Result<Option<Timeline>, SpecError> {
+    let timeline = listed(scenario)?.map(|listed| listed.timeline(whole));
+    timeline.transpose().map_err(|error| at_its_key(&error))
 }
 
 /// What is left of `whole` from the start of the run on and from each moment on.
@@ -65,16 +121,18 @@ pub(super) fn moments(
     whole: &Topology,
     scenario: &Scenario,
 ) -> Result<Vec<(Picoseconds, Topology)>, SpecError> {
-    let failures = &scenario.network.failures;
-    let listed = failures.listed(scenario.simulation.duration_ps);
-    listed.moments(whole).map_err(|error| at_its_key(&error))
+    let moments = listed(scenario)?.map(|listed| listed.moments(whole));
+    moments
+        .unwrap_or(Ok(Vec::new()))
+        .map_err(|error| at_its_key(&error))
 }
 
 /// The links of `whole` that lose packets during the run, and what becomes of these.
 pub(super) fn losses(whole: &Topology, scenario: &Scenario) -> Result<Losses, SpecError> {
     let failures = &scenario.network.failures;
-    let listed = failures.listed(scenario.simulation.duration_ps);
-    let dark = listed.dark(whole).map_err(|error| at_its_key(&error))?;
+    let dark = listed(scenario)?.map(|listed| listed.dark(whole));
+    let dark = dark.unwrap_or(Ok(Vec::new()));
+    let dark = dark.map_err(|error| at_its_key(&error))?;
     let moments = moments(whole, scenario)?.into_iter();
     let (resend_after, retries) = failures.resending();
     Ok(Losses {
@@ -95,7 +153,12 @@ fn check_times(scenario: &Scenario) -> Result<(), SpecError> {
         .draw
         .iter()
         .position(|drawn| drawn.mtbf_ps.is_some());
-    if let (Some(index), None) = (over_time, scenario.simulation.duration_ps) {
+    // A network without jobs is only looked at; a schedule lasts as long as its jobs.
+    if let (Some(index), None, false) = (
+        over_time,
+        scenario.simulation.duration_ps,
+        scenario.jobs.is_empty(),
+    ) {
         let key = format!("{}.mtbf", key_of(Entry::Drawn(index)));
         let message = "give `simulation.duration`, the time in which links fail";
         return Err(SpecError::new(key, message));
@@ -142,6 +205,8 @@ fn key_of(entry: Entry) -> String {
         Entry::Links(index) => format!("failures.links[{index}]"),
         Entry::Routers(_) => "failures.routers".into(),
         Entry::Nodes(_) => "failures.nodes".into(),
+        Entry::OpticalSwitches(_) => "failures.optical_switches".into(),
+        Entry::Circuits(_) => "failures.circuits".into(),
         Entry::Outages(index) => format!("failures.outages[{index}]"),
         Entry::Drawn(index) => format!("failures.draw[{index}]"),
         Entry::All => "failures".into(),

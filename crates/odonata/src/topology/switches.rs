@@ -1,7 +1,8 @@
 //! The optical switches of a scenario's network, as parts to be bought.
 
 use super::families::reconfigurable;
-use super::uplinks::{self, ChangingCircuits, optical_layer};
+use super::optics::optical_layer;
+use super::uplinks::{self, ChangingCircuits};
 use crate::error::SpecError;
 use crate::spec::{Family, Scenario};
 

@@ -6,13 +6,14 @@ mod changing;
 use std::path::Path;
 
 use odonata_network::Topology;
-use odonata_network::topology::{FatTreeShape, OpticalLayer, OpticalLayerError, UplinkPorts};
+use odonata_network::topology::{FatTreeShape, OpticalLayer, UplinkPorts};
 use odonata_steering::{PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks_by};
 use odonata_units::{GroupId, NodeId, Picoseconds};
 
-use super::classes_of;
-use super::families::fat_tree::{fat_tree_error, specification};
+use super::families::fat_tree::specification;
 use super::job_matrix::job_matrix;
+use super::optics::{laid_out, layer as layer_of, layer_error};
+use super::{classes_of, failures};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::named_file::read_file;
@@ -20,37 +21,10 @@ use crate::spec::{self, Family, FatTree, Scenario, UplinkCircuits};
 
 pub(crate) use changing::ChangingCircuits;
 
-/// The optical switches of a fat tree, if it has any, and the tree without circuits.
-///
-/// # Errors
-/// If its numbers do not fit together, or the switches do not fit the tree.
-pub(crate) fn optical_layer(
-    tree: &FatTree,
-    scenario: &Scenario,
-) -> Result<Option<(OpticalLayer, Topology)>, SpecError> {
-    let laid_out = laid_out(tree, scenario)?;
-    Ok(laid_out.map(|(layer, _, built)| (layer, built)))
-}
-
-/// The same, and the numbers of the tree.
-fn laid_out(
-    tree: &FatTree,
-    scenario: &Scenario,
-) -> Result<Option<(OpticalLayer, FatTreeShape, Topology)>, SpecError> {
-    let Some(optical) = &tree.optical else {
-        return Ok(None);
-    };
-    let spec = specification(tree, &classes_of(scenario))?;
-    let built = spec.build();
-    let built = built.map_err(|error| fat_tree_error(error, tree))?;
-    let layer = layer(optical, &spec.shape, &built)?;
-    Ok(Some((layer, spec.shape, built)))
-}
-
 /// What sets the circuits of a fat tree anew during a run, if they change.
 ///
 /// # Errors
-/// As for [`optical_layer`], or if what jobs send cannot be found.
+/// If the switches do not fit the tree, or what jobs send cannot be found.
 pub(super) fn changing_circuits<'s>(
     tree: &'s FatTree,
     scenario: &'s Scenario,
@@ -62,7 +36,57 @@ pub(super) fn changing_circuits<'s>(
     let Some((layer, shape, built)) = laid_out(tree, scenario)? else {
         return Ok(None);
     };
-    ChangingCircuits::new(scenario, options, layer, shape, built).map(Some)
+    let working = WorkingLayer::new(&layer, scenario)?;
+    ChangingCircuits::new(scenario, options, working, shape, built).map(Some)
+}
+
+/// What works of the optical switches of a tree.
+pub(super) struct WorkingLayer {
+    pub layer: OpticalLayer,
+    /// Ingress and egress ports whose circuit has failed. Shape: switches × such circuits.
+    failed: Vec<Vec<(u32, u32)>>,
+}
+
+impl WorkingLayer {
+    /// # Errors
+    /// If something fails that there is not.
+    fn new(layer: &OpticalLayer, scenario: &Scenario) -> Result<Self, SpecError> {
+        let mut failed = vec![Vec::new(); layer.switches.len()];
+        let Some(unusable) = failures::unusable(scenario)? else {
+            return Ok(Self {
+                layer: layer.clone(),
+                failed,
+            });
+        };
+        for circuit in &unusable.circuits {
+            let dark = &unusable.ports[circuit.switch as usize];
+            let ends = [circuit.from as usize, circuit.to as usize];
+            if ends.iter().all(|&end| !dark[end]) {
+                // Its ports among those that work.
+                let [from, to] = ends.map(|end| dark[..end].iter().filter(|dark| !**dark).count());
+                failed[circuit.switch as usize].push((from as u32, to as u32));
+            }
+        }
+        Ok(Self {
+            layer: layer.with_ports(|switch, port| !unusable.ports[switch][port]),
+            failed,
+        })
+    }
+
+    fn has_failed_circuits(&self) -> bool {
+        self.failed.iter().any(|failed| !failed.is_empty())
+    }
+
+    /// The first switch whose settings use a circuit that has failed, as there is no other.
+    pub fn failed_of(&self, settings: &[Vec<u32>]) -> Option<String> {
+        let switches = self.failed.iter().zip(settings).enumerate();
+        let mut used = switches.filter_map(|(switch, (failed, setting))| {
+            let used = |&&(from, to): &&(u32, u32)| setting[from as usize] == to;
+            let used = failed.iter().find(used);
+            used.map(|_| format!("optical switch {switch}"))
+        });
+        used.next()
+    }
 }
 
 /// A network with the circuits of its optical switches above the leaves, if it has any.
@@ -80,19 +104,6 @@ pub(super) fn joined(built: Topology, scenario: &Scenario) -> Result<Topology, S
     steered(layer, &shape, built, scenario)
 }
 
-/// The optical switches of `tree`.
-///
-/// # Errors
-/// If they do not fit it.
-fn layer(
-    layer: &spec::OpticalLayer,
-    shape: &FatTreeShape,
-    tree: &Topology,
-) -> Result<OpticalLayer, SpecError> {
-    let (ports, links) = (layer.switch_ports, layer.links_per_switch);
-    OpticalLayer::new(shape, tree, ports, links).map_err(|error| layer_error(&error))
-}
-
 /// `tree` with the circuits of its optical switches.
 ///
 /// # Errors
@@ -104,10 +115,16 @@ fn steered(
     tree: Topology,
     scenario: &Scenario,
 ) -> Result<Topology, SpecError> {
-    let switches = self::layer(layer, shape, &tree)?;
+    let all = layer_of(layer, shape, &tree)?;
     check_keys(layer)?;
+    let switches = WorkingLayer::new(&all, scenario)?;
+    let pods = all.pods as usize;
     let settings = match (layer.circuits, layer.circuits_file.as_deref()) {
-        (UplinkCircuits::Unsteered | UplinkCircuits::Traffic, _) => return Ok(tree),
+        (UplinkCircuits::Unsteered, _) => return Ok(tree),
+        (UplinkCircuits::Traffic, _) if !switches.has_failed_circuits() => return Ok(tree),
+        (UplinkCircuits::Traffic, _) => {
+            for_traffic(layer.steering, &switches, vec![0.0; pods * pods])?
+        }
         (UplinkCircuits::Jobs | UplinkCircuits::RunningJobs, _) if scenario.jobs.is_empty() => {
             return Ok(tree);
         }
@@ -125,10 +142,14 @@ fn steered(
                 let key = "network.optical.matrix_file";
                 SpecError::value(key, "nothing", "a file, as circuits = \"matrix\"")
             })?;
-            let amounts = read_matrix(file, switches.pods as usize)?;
+            let amounts = read_matrix(file, pods)?;
             for_traffic(layer.steering, &switches, amounts)?
         }
-        (UplinkCircuits::File, Some(file)) => listed(&switches, file)?,
+        // What has failed of them stays dark.
+        (UplinkCircuits::File, Some(file)) => {
+            let set = all.set(tree, &listed(&all, file)?);
+            return set.map_err(|error| layer_error(&error));
+        }
         (UplinkCircuits::File, None) => {
             return Err(SpecError::value(
                 "network.optical.circuits_file",
@@ -137,7 +158,7 @@ fn steered(
             ));
         }
     };
-    let set = switches.set(tree, &settings);
+    let set = switches.layer.set(tree, &settings);
     set.map_err(|error| layer_error(&error))
 }
 
@@ -181,13 +202,13 @@ fn check_keys(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
 /// where a mapping is fitted to the network, it is to the one without circuits. Shape: jobs × pods ·
 /// pods.
 fn sent_by_jobs(
-    layer: &OpticalLayer,
+    layer: &WorkingLayer,
     shape: &FatTreeShape,
     tree: &Topology,
     scenario: &Scenario,
 ) -> Result<Vec<Vec<f64>>, SpecError> {
-    let pods = layer.pods as usize;
-    let jobs = plan_jobs(scenario, tree)?;
+    let pods = layer.layer.pods as usize;
+    let jobs = plan_jobs(scenario, &failures::damaged(tree.clone(), scenario)?)?;
     let of_job = |job: &PlannedJob| {
         let instead = "\"unsteered\", \"file\", \"matrix\" or \"traffic\"";
         let matrix = job_matrix(job, "network.optical.circuits", instead)?;
@@ -227,19 +248,30 @@ fn sum(of_jobs: &[Vec<f64>], counts: impl Fn(usize) -> bool) -> Vec<f64> {
 /// Settings for what pods send to each other, row by row.
 fn for_traffic(
     steering: UplinkSteering,
-    layer: &OpticalLayer,
+    layer: &WorkingLayer,
     amounts: Vec<f64>,
 ) -> Result<Vec<Vec<u32>>, SpecError> {
     let side = |ports: &[(_, u32)]| ports.iter().map(|port| GroupId(port.1)).collect();
-    let switch = |ports: &UplinkPorts| UplinkSwitch {
+    let switch = |(ports, failed): (&UplinkPorts, &Vec<(u32, u32)>)| UplinkSwitch {
         ingress: side(&ports.ingress),
         egress: side(&ports.egress),
+        failed: failed.clone(),
     };
-    let switches: Vec<UplinkSwitch> = layer.switches.iter().map(switch).collect();
-    let steered = PodTraffic::new(layer.pods as usize, amounts)
+    let has_ports = |of: &(&UplinkPorts, &Vec<(u32, u32)>)| !of.0.ingress.is_empty();
+    let all = layer.layer.switches.iter().zip(&layer.failed);
+    let switches: Vec<UplinkSwitch> = all.filter(has_ports).map(switch).collect();
+    let steered = PodTraffic::new(layer.layer.pods as usize, amounts)
         .and_then(|traffic| steer_uplinks_by(steering, &traffic, &switches));
-    steered
-        .map_err(|error: UplinkError| SpecError::new("network.optical.circuits", error.to_string()))
+    let steered = steered.map_err(|error: UplinkError| {
+        SpecError::new("network.optical.circuits", error.to_string())
+    })?;
+    // Switches of which nothing works have no settings.
+    let mut steered = steered.into_iter();
+    let of_switch = |ports: &UplinkPorts| match ports.ingress.is_empty() {
+        true => Vec::new(),
+        false => steered.next().unwrap_or_default(),
+    };
+    Ok(layer.layer.switches.iter().map(of_switch).collect())
 }
 
 /// What `pods` pods send to each other: as many numbers in as many lines, by sender.
@@ -333,19 +365,6 @@ fn listed(layer: &OpticalLayer, file: &Path) -> Result<Vec<Vec<u32>>, SpecError>
         setting[ingress as usize] = egress;
     }
     Ok(settings)
-}
-
-fn layer_error(error: &OpticalLayerError) -> SpecError {
-    let key = match error {
-        OpticalLayerError::Levels { .. } => {
-            return SpecError::new("network.optical", error.to_string());
-        }
-        OpticalLayerError::LinksPerSwitch { .. } => "links_per_switch",
-        OpticalLayerError::TooFewPorts { .. } => "switch_ports",
-        OpticalLayerError::NoMatching { .. } => "circuits_file",
-        OpticalLayerError::Switches { .. } | OpticalLayerError::Topology(_) => "circuits",
-    };
-    SpecError::new(format!("network.optical.{key}"), error.to_string())
 }
 
 #[cfg(test)]

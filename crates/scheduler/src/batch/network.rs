@@ -20,7 +20,7 @@ pub struct Allocation<'a> {
 ///
 /// A job of the log that ran for *r* seconds has *r* seconds of work to do. It does
 /// them at its *speed*: seconds of work per second, 1 while nobody says otherwise.
-/// Speeds change only when jobs begin or end.
+/// Speeds change only when jobs begin or end, or the network changes.
 pub trait Network {
     /// A job begins, `job` of the log, which ran for `run` there. Tells how many
     /// seconds it stands still first, finite and at least 0, as while optical switches
@@ -51,7 +51,17 @@ pub trait Network {
         let _ = nodes;
     }
 
-    /// After all that began and ended at `now`: appends running jobs with new
+    /// When the network itself changes next, as where links fail: then [`Network::change`] is called.
+    fn next_change(&self) -> Option<Seconds> {
+        None
+    }
+
+    /// Takes in what has changed in the network up to `now`; jobs on nodes that fail then have ended.
+    fn change(&mut self, now: Seconds) {
+        let _ = now;
+    }
+
+    /// After all that began, ended and changed at `now`: appends running jobs with new
     /// speeds, finite and above 0, each at most once.
     ///
     /// # Errors

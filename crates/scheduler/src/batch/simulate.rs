@@ -252,11 +252,14 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let matters = !self.queue.is_empty() || next_end.is_some() || next_arrival.is_some();
         let next_edge = next_edge.filter(|_| matters);
         let next_outage = self.next_outage().filter(|_| matters);
+        // It matters to those who run.
+        let next_change = self.network.next_change().filter(|_| next_end.is_some());
         let next = [
             next_end,
             next_arrival,
             next_edge,
             next_outage,
+            next_change,
             due,
             self.wake,
         ];
@@ -285,6 +288,10 @@ impl<'a, M: Machine> Simulation<'a, M> {
         // Who ends in this second has run to its end, whatever fails in it.
         if !(single && events.any) {
             events.any |= self.take_outages(now);
+            if self.network.next_change().is_some_and(|at| at <= now) {
+                self.network.change(now);
+                events.any = true;
+            }
         }
         while (self.edges.get(self.edges_over)).is_some_and(|&edge| edge <= now) {
             self.edges_over += 1;

@@ -7,6 +7,7 @@ fn switch(ingress: &[u32], egress: &[u32]) -> UplinkSwitch {
     UplinkSwitch {
         ingress: pods(ingress),
         egress: pods(egress),
+        failed: vec![],
     }
 }
 

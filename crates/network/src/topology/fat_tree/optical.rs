@@ -175,6 +175,30 @@ impl OpticalLayer {
         })
     }
 
+    /// The same switches with those of their ports alone that `works` names, by switch and number on
+    /// either side: an uplink that has failed takes the link down beside it with it, so that as many
+    /// ports are left on one side as on the other.
+    #[must_use]
+    pub fn with_ports(&self, works: impl Fn(usize, usize) -> bool) -> Self {
+        let side = |switch: usize, ports: &[(PortId, u32)]| {
+            let kept = ports
+                .iter()
+                .enumerate()
+                .filter(|&(port, _)| works(switch, port));
+            kept.map(|(_, &port)| port).collect()
+        };
+        let switches = self.switches.iter().enumerate();
+        Self {
+            switches: switches
+                .map(|(number, switch)| UplinkPorts {
+                    ingress: side(number, &switch.ingress),
+                    egress: side(number, &switch.egress),
+                })
+                .collect(),
+            ..*self
+        }
+    }
+
     /// `tree` with its uplinks led through the switches: `settings` says of every switch to
     /// which egress port each ingress port leads. Shape of `settings`: switches × connected
     /// ports.

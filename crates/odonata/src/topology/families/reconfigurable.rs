@@ -9,11 +9,11 @@ use odonata_declare::Named;
 use odonata_network::routing::AlgorithmName;
 use odonata_network::topology::{
     CircuitError, Circuits, DragonflyError, DragonflyLinks, GroupWiring, GroupWiringName,
-    OpticalSwitches, ReconfigurableError, ReconfigurableSpec,
+    OpticalSwitches, ReconfigurableError, ReconfigurableSpec, SwitchPort,
 };
 use odonata_network::{LinkKind, Topology};
 use odonata_steering::{Strategy, circuits_for};
-use odonata_units::GroupId;
+use odonata_units::{GroupId, PortId, RouterId};
 use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
@@ -195,20 +195,67 @@ impl NetworkFamily for ReconfigurableDragonfly {
     fn build(&self, classes: &Classes<'_>) -> Result<Topology, SpecError> {
         let structure = structure(self)?;
         let links = links(&structure, classes)?;
-        let switches = structure.switches;
-        let circuits = match (self.circuits, self.circuits_file.as_deref()) {
-            (CircuitSource::File, None) => {
-                return Err(SpecError::value(
-                    "network.circuits_file",
-                    "nothing",
-                    "a file, as circuits = \"file\"",
-                ));
-            }
-            (CircuitSource::File, Some(file)) => listed(switches, file)?,
-            // Those of jobs are set when it is known where the jobs are.
-            (CircuitSource::Uniform | CircuitSource::Jobs, _) => uniform(switches)?,
-        };
+        let circuits = without_jobs(self, Circuits::dark(structure.switches))?;
         wired(self, structure, links, circuits)
+    }
+}
+
+/// Circuits that do not depend on jobs, of what works.
+///
+/// # Errors
+/// If a list makes no sense, or too few links work to join all groups alike.
+pub(crate) fn without_jobs(
+    dragonfly: &ReconfigurableDragonfly,
+    usable: Circuits,
+) -> Result<Circuits, SpecError> {
+    match (dragonfly.circuits, dragonfly.circuits_file.as_deref()) {
+        (CircuitSource::File, None) => Err(SpecError::value(
+            "network.circuits_file",
+            "nothing",
+            "a file, as circuits = \"file\"",
+        )),
+        (CircuitSource::File, Some(file)) => {
+            let all = listed(usable.switches(), file)?;
+            Ok(usable.with_working(all.iter()))
+        }
+        // Circuits of jobs are set when it is known where the jobs are.
+        (CircuitSource::Uniform | CircuitSource::Jobs, _) => uniform(usable),
+    }
+}
+
+/// Ports of routers that lead to the ports of each switch: link `l` of group `g` is port `g·m + l mod
+/// m` of switch `⌊l / m⌋`, with `m` links of a group on a switch. `network` has this structure. Shape:
+/// switches × ports.
+pub(crate) fn uplinks(structure: &Structure, network: &Topology) -> Vec<Vec<PortId>> {
+    let (switches, held) = (structure.switches, &structure.ports_of_router);
+    let most = held.iter().copied().max().unwrap_or(0);
+    // Router of a group and port among its global ones, by link.
+    let places: Vec<(u32, u32)> = (0..)
+        .zip(held)
+        .flat_map(|(router, &held)| (0..held).map(move |k| (router, k)))
+        .collect();
+    let port = |group: u32, link: u32| {
+        let (local, k) = places[link as usize];
+        let router = RouterId(group * held.len() as u32 + local);
+        // Global ports are a router's last.
+        PortId(network.ports_of(router).end as u32 - most + k)
+    };
+    let per_switch = switches.per_switch();
+    let ports = |switch: u32| {
+        (0..switches.groups())
+            .flat_map(|group| (0..per_switch).map(move |l| (group, l)))
+            .map(|(group, l)| port(group, switch * per_switch + l))
+            .collect()
+    };
+    (0..switches.switches()).map(ports).collect()
+}
+
+/// The group and its link at a port of a switch, as [`uplinks`] numbers them.
+pub(crate) fn switch_port(switches: OpticalSwitches, switch: u32, port: u32) -> SwitchPort {
+    let per_switch = switches.per_switch();
+    SwitchPort {
+        group: GroupId(port / per_switch),
+        link: switch * per_switch + port % per_switch,
     }
 }
 
@@ -234,6 +281,7 @@ pub(crate) fn wired(
 
 /// What of a reconfigurable dragonfly does not change: its groups, and how they are
 /// attached to switches.
+#[derive(Clone)]
 pub(crate) struct Structure {
     pub switches: OpticalSwitches,
     /// Global links of each router of a group.
@@ -326,13 +374,27 @@ pub(crate) fn links(
     })
 }
 
-/// As many circuits between every two groups.
-fn uniform(switches: OpticalSwitches) -> Result<Circuits, SpecError> {
-    let all: Vec<GroupId> = (0..switches.groups()).map(GroupId).collect();
-    let circuits = circuits_for(switches, &all, Strategy::Uniform, None);
-    let circuits = circuits.map_err(|error| SpecError::new("network.h", error.to_string()))?;
-    Circuits::of(switches, circuits)
-        .map_err(|error| SpecError::new("network.circuits", error.to_string()))
+/// As many circuits between every two groups that have an uplink that works.
+fn uniform(usable: Circuits) -> Result<Circuits, SpecError> {
+    let switches = usable.switches();
+    let joinable = |group: &GroupId| {
+        let mut ports = (0..switches.links()).map(|link| SwitchPort {
+            group: *group,
+            link,
+        });
+        ports.any(|port| usable.works(port))
+    };
+    let groups: Vec<GroupId> = (0..switches.groups())
+        .map(GroupId)
+        .filter(joinable)
+        .collect();
+    let circuits = circuits_for(&usable, &groups, Strategy::Uniform, None);
+    let key = match usable.has_failures() {
+        true => "failures",
+        false => "network.h",
+    };
+    let circuits = circuits.map_err(|error| SpecError::new(key, error.to_string()))?;
+    Ok(usable.with_working(circuits))
 }
 
 fn listed(switches: OpticalSwitches, file: &Path) -> Result<Circuits, SpecError> {

@@ -2,14 +2,14 @@
 
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
-use odonata_network::topology::{FatTreeShape, OpticalLayer, UplinkPorts};
+use odonata_network::topology::{FatTreeShape, UplinkPorts};
 use odonata_run::{Parameter, SimError};
 use odonata_sim::{CircuitControl, NewCircuits, RunSoFar};
 use odonata_steering::{Hysteresis, PodTraffic, circuits_value};
 use odonata_units::{NodeId, Picoseconds, PortId};
 use serde::{Deserialize, Serialize};
 
-use super::{for_traffic, pair, sent_by_jobs, sum};
+use super::{WorkingLayer, failures, for_traffic, pair, sent_by_jobs, sum};
 use crate::error::SpecError;
 use crate::routing::build_routing;
 use crate::spec::{self, Scenario, UplinkCircuits};
@@ -25,7 +25,7 @@ pub(crate) struct ChangingCircuits<'s> {
     scenario: &'s Scenario,
     shape: FatTreeShape,
     tree: Topology,
-    layer: OpticalLayer,
+    working: WorkingLayer,
     options: &'s spec::OpticalLayer,
     /// Ingress ports, switch by switch.
     senders: Vec<PortId>,
@@ -54,20 +54,32 @@ impl<'s> ChangingCircuits<'s> {
     /// The circuits of a scenario's `tree`, which is of `shape` and without circuits.
     ///
     /// # Errors
-    /// If what jobs send cannot be found.
-    pub fn new(
+    /// If what jobs send cannot be found, or circuits cannot be set around those that have failed.
+    pub(in crate::topology) fn new(
         scenario: &'s Scenario,
         options: &'s spec::OpticalLayer,
-        layer: OpticalLayer,
+        working: WorkingLayer,
         shape: FatTreeShape,
         tree: Topology,
     ) -> Result<Self, SpecError> {
         let of_jobs = match options.circuits {
-            UplinkCircuits::RunningJobs => sent_by_jobs(&layer, &shape, &tree, scenario)?,
+            UplinkCircuits::RunningJobs => sent_by_jobs(&working, &shape, &tree, scenario)?,
             _ => vec![],
         };
-        let ports = layer.switches.iter().flat_map(|switch| &switch.ingress);
-        let pods = layer.pods as usize;
+        let idle = vec![0.0; (working.layer.pods * working.layer.pods) as usize];
+        if let Some(switch) = working.failed_of(&for_traffic(options.steering, &working, idle)?) {
+            let message = format!(
+                "{switch} cannot do without a circuit that has failed: where circuits change during the \
+                 run, list the uplink's `port` in `links` instead"
+            );
+            return Err(SpecError::new("failures.circuits", message));
+        }
+        let ports = working
+            .layer
+            .switches
+            .iter()
+            .flat_map(|switch| &switch.ingress);
+        let pods = working.layer.pods as usize;
         Ok(Self {
             senders: ports.map(|&(port, _)| port).collect(),
             of_jobs,
@@ -81,7 +93,7 @@ impl<'s> ChangingCircuits<'s> {
             scenario,
             shape,
             tree,
-            layer,
+            working,
             options,
         })
     }
@@ -95,6 +107,7 @@ impl<'s> ChangingCircuits<'s> {
             these.to_vec()
         };
         let sizes = self
+            .working
             .layer
             .switches
             .iter()
@@ -108,7 +121,7 @@ impl<'s> ChangingCircuits<'s> {
             let what = format!("{} circuits of {}", receivers.len(), self.senders.len());
             return Err(refused(&what));
         }
-        let switches = self.layer.switches.iter();
+        let switches = self.working.layer.switches.iter();
         let settings = switches.zip(self.by_switch(receivers));
         let place = |(number, egress): (usize, &[(PortId, u32)]), to: PortId| {
             let place = egress.iter().position(|&(port, _)| port == to);
@@ -133,17 +146,19 @@ impl<'s> ChangingCircuits<'s> {
         if margin.is_none() && horizon.is_none() {
             return Ok(true);
         }
-        let pods = self.layer.pods as usize;
+        let pods = self.working.layer.pods as usize;
         let traffic =
             PodTraffic::new(pods, amounts).map_err(|error| refused(&error.to_string()))?;
         let unsteered = |switch: &UplinkPorts| (0..switch.ingress.len() as u32).collect();
         let set = match self.memory.set.is_empty() {
-            true => self.layer.switches.iter().map(unsteered).collect(),
+            true => self.working.layer.switches.iter().map(unsteered).collect(),
             false => self.memory.set.clone(),
         };
         let value = |settings: &[Vec<u32>], stays: &[Vec<u32>]| {
             let mut links = vec![0; pods * pods];
-            for ((switch, setting), stays) in self.layer.switches.iter().zip(settings).zip(stays) {
+            for ((switch, setting), stays) in
+                self.working.layer.switches.iter().zip(settings).zip(stays)
+            {
                 let circuits = switch.ingress.iter().zip(setting).zip(stays);
                 for ((&(_, from), &to), _) in circuits.filter(|&((_, to), stays)| to == stays) {
                     links[from as usize * pods + switch.egress[to as usize].1 as usize] += 1;
@@ -159,6 +174,12 @@ impl<'s> ChangingCircuits<'s> {
         Ok(rule.is_worth(before, during, value(settings, settings)))
     }
 
+    /// A network with circuits without what has failed from the start.
+    fn damaged(&self, network: Topology) -> Result<Topology, SimError> {
+        let damaged = failures::damaged(network, self.scenario);
+        damaged.map_err(|error| refused(&error.to_string()))
+    }
+
     /// How long switches take.
     fn time(&self) -> Picoseconds {
         self.options
@@ -167,7 +188,7 @@ impl<'s> ChangingCircuits<'s> {
     }
 
     fn receivers(&self, settings: &[Vec<u32>]) -> Vec<PortId> {
-        let switches = self.layer.switches.iter().zip(settings);
+        let switches = self.working.layer.switches.iter().zip(settings);
         switches
             .flat_map(|(switch, setting)| setting.iter().map(|&to| switch.egress[to as usize].0))
             .collect()
@@ -208,7 +229,7 @@ impl CircuitControl for ChangingCircuits<'_> {
     }
 
     fn count(&mut self, from: NodeId, to: NodeId, bytes: u64) {
-        if let Some(pair) = pair(&self.shape, self.layer.pods as usize, from, to) {
+        if let Some(pair) = pair(&self.shape, self.working.layer.pods as usize, from, to) {
             let sent = &mut self.memory.sent[pair];
             *sent = sent.saturating_add(bytes);
         }
@@ -235,7 +256,7 @@ impl CircuitControl for ChangingCircuits<'_> {
                 sum(&self.of_jobs, |job| run.running[job])
             }
         };
-        let settings = for_traffic(self.options.steering, &self.layer, amounts.clone());
+        let settings = for_traffic(self.options.steering, &self.working, amounts.clone());
         let settings = settings.map_err(|error| refused(&error.to_string()))?;
         if !self.is_worth(amounts, &settings)? {
             return Ok(None);
@@ -247,9 +268,10 @@ impl CircuitControl for ChangingCircuits<'_> {
 
     fn network(&self, receivers: &[PortId]) -> Result<(Topology, AnyRouting), SimError> {
         let settings = self.settings(receivers)?;
-        let network = (self.layer)
+        let network = (self.working.layer)
             .set(self.tree.clone(), &settings)
             .map_err(|error| refused(&error.to_string()))?;
+        let network = self.damaged(network)?;
         let routing = build_routing(self.scenario, &network);
         let routing = routing.map_err(|error| refused(&error.to_string()))?;
         Ok((network, routing))
@@ -258,10 +280,20 @@ impl CircuitControl for ChangingCircuits<'_> {
     fn meanwhile(&self, receivers: &[PortId], changing: &[bool]) -> Result<AnyRouting, SimError> {
         let settings = self.settings(receivers)?;
         let changing = self.by_switch(changing);
-        let network = (self.layer)
+        let network = (self.working.layer)
             .while_changing(self.tree.clone(), &settings, &changing)
             .map_err(|error| refused(&error.to_string()))?;
-        build_routing(self.scenario, &network).map_err(|error| refused(&error.to_string()))
+        if self.scenario.network.failures == spec::Failures::default() {
+            let routing = build_routing(self.scenario, &network);
+            return routing.map_err(|error| refused(&error.to_string()));
+        }
+        // A leaf of which uplinks have failed may have no way to all others by those that stay: all
+        // packets then wait for the circuits to come.
+        let (to_come, for_all) = self.network(receivers)?;
+        let network = self.damaged(network)?;
+        let holds_together = network.lost_routers() == to_come.lost_routers();
+        let routing = build_routing(self.scenario, &network).ok();
+        Ok(routing.filter(|_| holds_together).unwrap_or(for_all))
     }
 
     fn save(&self) -> Vec<u8> {
@@ -272,7 +304,7 @@ impl CircuitControl for ChangingCircuits<'_> {
         let memory: Memory = serde_json::from_slice(saved).map_err(|error| error.to_string())?;
         let (jobs, pairs) = (self.memory.running.len(), self.memory.sent.len());
         let ports = |set: &[Vec<u32>]| set.iter().map(Vec::len).collect::<Vec<_>>();
-        let of_switches = self.layer.switches.iter();
+        let of_switches = self.working.layer.switches.iter();
         let all: Vec<usize> = of_switches.map(|switch| switch.ingress.len()).collect();
         let fits = memory.set.is_empty()
             || (ports(&memory.set) == all
