@@ -519,3 +519,54 @@ def test_jobs_of_a_log_use_the_gpus_that_they_asked_for(tmp_path: Path) -> None:
     assert windows(8, 2) == 2 * same
     with pytest.raises(OdonataError, match=r"job 1 with 8 GPUs .*at most 4, node.ranks"):
         windows(8, 16)
+
+
+@pytest.mark.parametrize(
+    ("network", "hops"),
+    [
+        ({"kind": "mesh"}, {(0, 1): 1, (0, 2): 1}),
+        ({"kind": "switch"}, {(0, 1): 2, (0, 2): 2}),
+        ({"kind": "xgmi"}, {(0, 1): 1, (0, 2): 1}),
+        ({"kind": "xgmi", "links": ["0-1:4", "1-2", "2-3:4", "3-0:2"]}, {(0, 1): 1, (0, 2): 2}),
+        ({"kind": "pcie"}, {(0, 1): 2, (0, 3): 2}),
+        ({"kind": "pcie", "ranks_per_switch": 2}, {(0, 1): 2, (0, 2): 4}),
+    ],
+)
+def test_ways_inside_take_as_long_as_their_links(
+    network: dict[str, Any], hops: dict[tuple[int, int], int]
+) -> None:
+    """A packet takes all latencies, a flit of each link, and the rest of it on the slowest."""
+    inside = {"bandwidth": "100 GB/s", "latency": "200 ns", **network}
+    for (one, other), links in hops.items():
+        rate = NVLINK * (4 if "links" in network and (one, other) == (0, 1) else 1)
+        job = {"name": "pair", "nodes": 1, "ranks_per_node": 4, "ranks": 2}
+        motif = {"kind": "all-to-all", "message": f"{PACKET} B"}
+        data = machine([{**job, "mapping": [one, other], "motif": motif}], network=inside)
+        ends = [
+            seconds({**data, "simulation": {"engine": e, "packet": f"{PACKET} B"}})
+            for e in ("packet", "flow")
+        ]
+        routers = links + 1
+        least = links * INSIDE_NS * 1e-9 + routers * ROUTER_NS * 1e-9 + PACKET / rate
+        assert least < ends[0] < least + (links + 2) * FLIT / NVLINK + 4e-12
+        assert ends[1] == pytest.approx(ends[0], rel=1e-6)
+        assert verify(Scenario.from_dict(data)).safe
+
+
+@pytest.mark.parametrize(
+    ("network", "text"),
+    [
+        ({"kind": "xgmi", "links": ["0:1"]}, 'node.network.links: found "0:1"'),
+        ({"kind": "xgmi", "links": ["0-4"]}, "[0, 4, 1] among the links"),
+        ({"kind": "xgmi", "links": ["0-1", "2-3"]}, "ranks that no link joins"),
+        ({"kind": "mesh", "links": ["0-1"]}, "node.network.links"),
+        ({"kind": "switch", "ranks_per_switch": 2}, "node.network.ranks_per_switch"),
+        ({"kind": "pcie", "ranks_per_switch": 3}, "a divisor of the 4 ranks"),
+    ],
+)
+def test_what_joins_no_ranks_is_refused(network: dict[str, Any], text: str) -> None:
+    inside = {"bandwidth": "100 GB/s", "latency": "200 ns", **network}
+    job = {"name": "a", "nodes": 2, "motif": {"kind": "all-to-all", "message": "1 KiB"}}
+    with pytest.raises(ScenarioError) as caught:
+        odonata.run(Scenario.from_dict(machine([job], network=inside)))
+    assert text in str(caught.value)

@@ -26,9 +26,10 @@ const INTERFACE: u32 = OWN_BITS + 1;
 /// begins chooses its interface, [`InterfaceChoice`]; packets between ranks of one node stay inside.
 ///
 /// A packet goes inside the node in which it begins on virtual channel 0, and inside the one where it
-/// ends on channel 1; nodes between are never passed through. Along every route come first channels 0
-/// inside nodes, then those of the plane, then channels 1 inside, so that no circle closes that the
-/// plane's algorithm has not.
+/// ends on channel 1; where ranks pass messages on there are several of each, one for each link of a
+/// way. Nodes between are never passed through. Along every route come first those of the node in which
+/// it begins, then the plane's, then those where it ends, so that no circle closes that the plane's
+/// algorithm has not.
 ///
 /// Where interfaces do not work, [`InterfaceChoice::Nearest`] and [`InterfaceChoice::Striped`] take the
 /// next ones by number that do; under the others nodes that lack one are out of service.
@@ -44,8 +45,10 @@ pub struct Interfaced {
     /// Router and port, relative to its first, of each node of a plane.
     place_of_port: Vec<(RouterId, u16)>,
     channels: u8,
-    /// Channel inside the node where a packet ends.
+    /// First channel inside the node where a packet ends.
     arriving: u8,
+    /// Last channel inside nodes.
+    last: u8,
     reads_occupancy: bool,
     reads_channels: bool,
     /// Whether each pair of ranks has flows of its own, each with a path.
@@ -155,16 +158,17 @@ impl Interfaced {
             let first = plane.first_port[router.index()];
             (router, (port.0 - first) as u16)
         };
-        let most = virtual_channels.unwrap_or(2).clamp(1, 2);
-        let has_two = inside.network.is_some();
-        let arriving = if has_two { most - 1 } else { 0 };
+        let each = inside.graph.channels();
+        let most = virtual_channels.unwrap_or(2 * each).clamp(1, 2 * each);
+        let (arriving, last) = match inside.network {
+            Some(_) => (each.min(most - 1), most - 1),
+            None => (0, 0),
+        };
         Ok(Self {
             place_of_port: plane.port_of_node.iter().map(place).collect(),
-            channels: all
-                .iter()
-                .map(|one| one.channels)
-                .fold(arriving + 1, u8::max),
+            channels: all.iter().map(|one| one.channels).fold(last + 1, u8::max),
             arriving,
+            last,
             reads_occupancy: all.iter().any(|one| one.occupancy),
             reads_channels: all.iter().any(|one| one.of_channels),
             by_flow: all.iter().any(|one| one.flow),
@@ -188,7 +192,7 @@ impl Interfaced {
         match self.inside.place(RouterId(route.destination_router)) {
             Place::Rank { node, rank } => (node, rank),
             // Packets are for routers with nodes.
-            Place::Switch { node } => (node, 0),
+            Place::Switch { node, .. } => (node, 0),
             Place::Plane { .. } => (NONE, 0),
         }
     }
@@ -252,38 +256,35 @@ impl Interfaced {
         }
     }
 
-    /// The hop inside a node at the router of rank `rank`, or the switch with `None`, towards rank
-    /// `to`.
+    /// The hop inside a node at one of its routers towards rank `to`, on the channels from `first` on.
     #[inline]
-    fn hop_inside(&self, rank: Option<u32>, to: u32, vc: u8) -> Hop {
-        let port = match rank {
-            Some(rank) => self.inside.port_inside(rank, to),
-            None => to as u16,
-        };
+    fn hop_inside(&self, router: u32, to: u32, first: u8) -> Hop {
+        let (port, channel) = self.inside.port_inside(router, to);
+        let vc = (first + channel).min(self.last);
         Hop { port, vc }
     }
 
     /// The hop at a router of a node, with the interface that the packet has chosen in `route`.
     #[inline]
-    fn hop_in_node(&self, node: u32, rank: Option<u32>, route: &PacketRoute) -> Hop {
+    fn hop_in_node(&self, node: u32, router: u32, route: &PacketRoute) -> Hop {
         let (to_node, to) = self.destination(route);
         if node == to_node {
-            return match rank {
-                Some(rank) if rank == to => Hop {
+            return match router == to {
+                true => Hop {
                     port: route.destination_port,
                     vc: 0,
                 },
-                rank => self.hop_inside(rank, to, self.arriving),
+                false => self.hop_inside(router, to, self.arriving),
             };
         }
         let interface = self.departure(route);
         let at = self.inside.rank_at(interface);
-        match rank {
-            Some(rank) if rank == at => Hop {
+        match router == at {
+            true => Hop {
                 port: self.inside.port_to_interface(interface),
                 vc: 0,
             },
-            rank => self.hop_inside(rank, at, 0),
+            false => self.hop_inside(router, at, 0),
         }
     }
 
@@ -363,8 +364,8 @@ impl Interfaced {
         mut as_if: Option<&mut Vec<PacketRoute>>,
     ) {
         let (node, rank) = match self.inside.place(at) {
-            Place::Rank { node, rank } => (node, Some(rank)),
-            Place::Switch { node } => (node, None),
+            Place::Rank { node, rank } => (node, rank),
+            Place::Switch { node, switch } => (node, self.inside.ranks + switch),
             Place::Plane { plane, router } => {
                 let (first_hop, first_packet) =
                     (out.len(), as_if.as_ref().map_or(0, |all| all.len()));
@@ -395,14 +396,14 @@ impl Interfaced {
             ));
         };
         let (to_node, to) = self.destination(route);
-        match rank {
-            Some(rank) if injected && node != to_node => {
+        match injected && node != to_node {
+            true => {
                 let departures = self.departures((node, rank), (to_node, to));
                 for interface in bits(departures) {
                     push(leaving_by(interface, route));
                 }
             }
-            _ => push(*route),
+            false => push(*route),
         }
     }
 }
@@ -467,8 +468,8 @@ impl Routing for Interfaced {
         route: &mut PacketRoute,
     ) -> Hop {
         let (node, rank) = match self.inside.place(at) {
-            Place::Rank { node, rank } => (node, Some(rank)),
-            Place::Switch { node } => (node, None),
+            Place::Rank { node, rank } => (node, rank),
+            Place::Switch { node, switch } => (node, self.inside.ranks + switch),
             Place::Plane { plane, router } => {
                 let mut inner = self.inward(route);
                 let sender = view.source_node().0;
@@ -489,9 +490,7 @@ impl Routing for Interfaced {
                 return hop;
             }
         };
-        if let Some(rank) = rank
-            && injected
-        {
+        if injected {
             let (to_node, to) = self.destination(route);
             if node != to_node {
                 let departures = self.departures((node, rank), (to_node, to));

@@ -4,14 +4,15 @@
 //! # Shape
 //! Every rank is a node of the [`Topology`] with a router of its own, which stands for the GPU: it
 //! has the rank, the interfaces that sit at it, and its links inside the node. Inside, ranks are
-//! joined by a switch (NVSwitch), a router more, or by a link for each pair of them.
+//! joined by a switch (NVSwitch), a router more, by a link for each pair of them, by a tree of
+//! switches, or by links between some of them, over which others are reached ([`InsideGraph`]).
 //!
 //! Interface `i` of a node is on plane `i mod planes`, where it is number `⌊i / planes⌋` of the
 //! node's interfaces. It sits at rank `⌊i · ranks / interfaces⌋`.
 //!
 //! # Numbering
 //! Routers: those of the planes, plane by plane, each as the family numbers them, then node by node
-//! those of its ranks, followed by its switch. Ports of the planes are those of the family; what was
+//! those of its ranks, followed by its switches. Ports of the planes are those of the family; what was
 //! wired to a node is wired to an interface. Ports of a rank's router: the rank, its interfaces, the
 //! links inside. Groups: those of the planes, then one for each node.
 
@@ -45,6 +46,17 @@ pub enum InsideNetwork {
     ///
     /// NVLink lanes divided among the pairs, as between four A100.
     Mesh,
+    /// Links between pairs of ranks, `links`, more than one between some; without them one for every pair.
+    ///
+    /// AMD's Infinity Fabric (xGMI): ranks without a link send by way of others, over as few links as
+    /// possible. A link has 50 GB/s between dies of MI250X, 64 GB/s between MI300A and MI300X.
+    #[named(options("links"))]
+    Xgmi,
+    /// A tree of switches: `ranks_per_switch` ranks at each, the switches at the processor.
+    ///
+    /// PCI Express. A link of 16 lanes has 15.75 GB/s in generation 3, 31.5 in 4 and 63 in 5.
+    #[named(options("ranks_per_switch"))]
+    Pcie,
 }
 
 /// Which interfaces a message leaves and reaches nodes by.
@@ -98,6 +110,11 @@ pub struct NodeInsideSpec {
     pub choice: InterfaceChoice,
     /// What joins ranks, and class of its links; needed if there are several ranks.
     pub network: Option<(InsideNetwork, LinkClass)>,
+    /// With [`InsideNetwork::Xgmi`]: pairs of ranks that are joined, and how many links each has; empty:
+    /// all of them by one.
+    pub links: Vec<(u32, u32, u32)>,
+    /// With [`InsideNetwork::Pcie`]: ranks at a switch.
+    pub ranks_per_switch: Option<u32>,
 }
 
 /// Why a network cannot have nodes with this inside.
@@ -174,6 +191,14 @@ pub enum NodeInsideError {
          already; allowed: \"together\""
     )]
     OneRail,
+    /// Links inside nodes that make no sense.
+    #[error("found {found}; allowed: {allowed}")]
+    Links {
+        /// What.
+        found: String,
+        /// What is possible.
+        allowed: String,
+    },
     /// Routers that are no rails.
     #[error(
         "found \"rail-optimised\" on a network with {leaves} routers that have nodes: they cannot be \
@@ -218,6 +243,7 @@ impl NodeInsideError {
             Self::Planes { .. } => Some("planes"),
             Self::NoWay { .. } => Some("interface"),
             Self::NoNetwork { .. } | Self::OneRank => Some("network"),
+            Self::Links { .. } => Some("network"),
             Self::OneRail | Self::Leaves { .. } | Self::UnevenLeaves { .. } => Some("wiring"),
             Self::Ports { .. } | Self::Circuits | Self::Topology(_) => None,
         }
@@ -237,6 +263,8 @@ pub struct NodeInside {
     pub choice: InterfaceChoice,
     /// What joins the ranks of a node; `None`: there is one.
     pub network: Option<InsideNetwork>,
+    /// How it does.
+    pub graph: InsideGraph,
     /// Bandwidth at which a rank sends to the others of its node, over all links that it has there, in
     /// bytes per second; 0 if it is alone.
     pub rank_bandwidth: u64,
@@ -264,11 +292,162 @@ pub enum Place {
         /// The rank's number in it.
         rank: u32,
     },
-    /// The switch of a node.
+    /// A switch of a node.
     Switch {
         /// The node.
         node: u32,
+        /// Its number among those of the node.
+        switch: u32,
     },
+}
+
+/// Routers of a node and the links between them. A rank's router, of the rank's number, comes before
+/// those of switches.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InsideGraph {
+    ranks: u32,
+    /// By router: the routers that its links lead to, in the order of its ports, and how many links
+    /// there are side by side.
+    peers: Vec<Vec<(u32, u32)>>,
+    /// Link by which a router sends to a rank. Shape: routers × ranks.
+    next: Vec<u16>,
+    /// Links from there. Shape: routers × ranks.
+    distance: Vec<u8>,
+    /// Channels that messages inside a node need.
+    channels: u8,
+}
+
+impl InsideGraph {
+    /// The graph of `network`.
+    fn new(spec: &NodeInsideSpec) -> Result<Self, NodeInsideError> {
+        let ranks = spec.ranks;
+        let wrong = |found: String, allowed: String| Err(NodeInsideError::Links { found, allowed });
+        let mut pairs: Vec<(u32, u32, u32)> = Vec::new();
+        let mut routers = ranks;
+        let all = || (0..ranks).flat_map(|one| (one + 1..ranks).map(move |other| (one, other, 1)));
+        match spec.network.as_ref().map(|network| network.0) {
+            None => {}
+            Some(InsideNetwork::Switch) => {
+                pairs.extend((0..ranks).map(|rank| (rank, ranks, 1)));
+                routers += 1;
+            }
+            Some(InsideNetwork::Mesh) => pairs.extend(all()),
+            Some(InsideNetwork::Xgmi) if spec.links.is_empty() => pairs.extend(all()),
+            Some(InsideNetwork::Xgmi) => {
+                for &(one, other, count) in &spec.links {
+                    if one == other || one.max(other) >= ranks || !(1..=16).contains(&count) {
+                        let found = format!("[{one}, {other}, {count}] among the links");
+                        let last = ranks - 1;
+                        let allowed =
+                            format!("two different ranks, 0 to {last}, and 1 to 16 links");
+                        return wrong(found, allowed);
+                    }
+                    let pair = (one.min(other), one.max(other));
+                    if pairs.iter().any(|known| (known.0, known.1) == pair) {
+                        let found = format!("ranks {one} and {other} among the links twice");
+                        return wrong(found, "each pair once, with the number of its links".into());
+                    }
+                    pairs.push((pair.0, pair.1, count));
+                }
+                pairs.sort_unstable();
+            }
+            Some(InsideNetwork::Pcie) => {
+                let each = spec.ranks_per_switch.unwrap_or(ranks);
+                if each == 0 || !ranks.is_multiple_of(each) {
+                    let found = format!("{each} ranks at a switch");
+                    return wrong(found, format!("a divisor of the {ranks} ranks"));
+                }
+                let switches = ranks / each;
+                pairs.extend((0..ranks).map(|rank| (rank, ranks + rank / each, 1)));
+                routers += switches;
+                if switches > 1 {
+                    pairs.extend((0..switches).map(|switch| (ranks + switch, routers, 1)));
+                    routers += 1;
+                }
+            }
+        }
+        let mut peers = vec![Vec::new(); routers as usize];
+        for &(one, other, count) in &pairs {
+            peers[one as usize].push((other, count));
+            peers[other as usize].push((one, count));
+        }
+        peers.iter_mut().for_each(|of| of.sort_unstable());
+        let mut graph = Self {
+            ranks,
+            next: vec![0; routers as usize * ranks as usize],
+            distance: vec![u8::MAX; routers as usize * ranks as usize],
+            peers,
+            channels: 1,
+        };
+        let mut farthest = 0;
+        for to in 0..ranks {
+            farthest = farthest.max(graph.lead_to(to));
+        }
+        if farthest == u8::MAX {
+            return wrong(
+                "ranks that no link joins".into(),
+                "links by which every rank reaches every other".into(),
+            );
+        }
+        if spec.network.as_ref().map(|network| network.0) == Some(InsideNetwork::Xgmi) {
+            graph.channels = farthest.max(1);
+        }
+        Ok(graph)
+    }
+
+    /// Finds the ways to a rank; the length of the longest, or [`u8::MAX`] if there is not one from
+    /// everywhere. Of ways that are as short that by the router of the lowest number is taken.
+    fn lead_to(&mut self, to: u32) -> u8 {
+        let place = |router: u32| (router * self.ranks + to) as usize;
+        self.distance[place(to)] = 0;
+        let mut reached = std::collections::VecDeque::from([to]);
+        while let Some(router) = reached.pop_front() {
+            let far = self.distance[place(router)].saturating_add(1);
+            for &(peer, _) in &self.peers[router as usize] {
+                if self.distance[place(peer)] == u8::MAX {
+                    self.distance[place(peer)] = far;
+                    let links = &self.peers[peer as usize];
+                    let link = links.iter().position(|&(other, _)| other == router);
+                    self.next[place(peer)] = link.unwrap_or(0) as u16;
+                    reached.push_back(peer);
+                }
+            }
+        }
+        (0..self.peers.len() as u32)
+            .map(|router| self.distance[place(router)])
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Routers of a node.
+    #[inline]
+    fn routers(&self) -> u32 {
+        self.peers.len() as u32
+    }
+
+    /// Links of a router.
+    fn links(&self, router: u32) -> u32 {
+        self.peers[router as usize].len() as u32
+    }
+
+    /// Links of all routers.
+    fn all_links(&self) -> u32 {
+        (0..self.routers()).map(|router| self.links(router)).sum()
+    }
+
+    /// Channels that messages between ranks of a node need: one, or where ranks pass messages on one
+    /// for each link of a way, so that ways along a circle do not wait for each other.
+    pub fn channels(&self) -> u8 {
+        self.channels
+    }
+
+    /// The link, by place among those of a router, towards a rank, and the channel there.
+    #[inline]
+    pub fn towards(&self, router: u32, to: u32) -> (u16, u8) {
+        let place = (router * self.ranks + to) as usize;
+        let channel = self.channels.saturating_sub(self.distance[place]);
+        (self.next[place], channel)
+    }
 }
 
 /// What works of a network of nodes with an inside.
@@ -308,7 +487,7 @@ impl NodeInside {
     /// Routers of a node.
     #[inline]
     fn routers_per_node(&self) -> u32 {
-        self.ranks + u32::from(self.network == Some(InsideNetwork::Switch))
+        self.graph.routers()
     }
 
     /// What a router is.
@@ -325,7 +504,10 @@ impl NodeInside {
                 let (node, rank) = (inside / each, inside % each);
                 match rank < self.ranks {
                     true => Place::Rank { node, rank },
-                    false => Place::Switch { node },
+                    false => Place::Switch {
+                        node,
+                        switch: rank - self.ranks,
+                    },
                 }
             }
         }
@@ -502,15 +684,21 @@ impl NodeInside {
         (1 + interface - first) as u16
     }
 
-    /// Port of a rank's router, relative to its first, that leads towards another rank of its node.
+    /// Port of a router of a node, relative to its first, that leads towards a rank of its node, and the
+    /// channel inside.
     #[inline]
-    pub fn port_inside(&self, rank: u32, to: u32) -> u16 {
-        let (_, interfaces) = self.interfaces_at(rank);
-        let link = match self.network {
-            Some(InsideNetwork::Mesh) => to - u32::from(to > rank),
-            _ => 0,
-        };
-        (1 + interfaces + link) as u16
+    pub fn port_inside(&self, router: u32, to: u32) -> (u16, u8) {
+        let (link, channel) = self.graph.towards(router, to);
+        (self.first_link(router) + link, channel)
+    }
+
+    /// Port of a router of a node, relative to its first, at which its links inside begin.
+    #[inline]
+    fn first_link(&self, router: u32) -> u16 {
+        match router < self.ranks {
+            true => (1 + self.interfaces_at(router).1) as u16,
+            false => 0,
+        }
     }
 
     /// Router of a plane on which the first interface of a node is.
@@ -620,27 +808,25 @@ impl NodeInsideSpec {
     pub fn build(&self, plane: Topology) -> Result<Topology, NodeInsideError> {
         self.check(&plane)?;
         let port_of_interface = self.ports(&plane)?;
+        let graph = InsideGraph::new(self)?;
         let inside = NodeInside {
             ranks: self.ranks,
             interfaces: self.interfaces,
             planes: self.planes,
             choice: self.choice,
             network: self.network.as_ref().map(|network| network.0),
-            rank_bandwidth: self.rank_bandwidth(),
+            rank_bandwidth: self.rank_bandwidth(&graph),
+            graph,
             plane: Arc::new(plane),
             port_of_interface,
         };
         let (plane, nodes) = (&*inside.plane, inside.nodes());
         // Ports before memory is taken for them.
-        let links = match inside.network {
-            Some(InsideNetwork::Switch) => 2 * u128::from(self.ranks),
-            Some(InsideNetwork::Mesh) => u128::from(self.ranks) * u128::from(self.ranks - 1),
-            None => 0,
-        };
+        let links = u128::from(inside.graph.all_links());
         let of_node = u128::from(self.ranks + self.interfaces) + links;
         let all = plane.ports() as u128 * u128::from(self.planes) + of_node * u128::from(nodes);
         check_size(u64::from(self.ranks + self.interfaces), all)?;
-        let (classes, rank_class, inside_class) = self.classes(&inside);
+        let (classes, rank_class, of_links) = self.classes(&inside);
         let mut wiring = Wiring {
             title: self.title(plane),
             link_classes: classes,
@@ -648,23 +834,23 @@ impl NodeInsideSpec {
             ..Wiring::default()
         };
         wiring.lay_planes(&inside);
-        wiring.lay_nodes(&inside, rank_class, inside_class);
+        wiring.lay_nodes(&inside, rank_class, &of_links);
         let mut topology = Topology::new(wiring)?;
         topology.inside = Some(Arc::new(inside));
         Ok(topology)
     }
 
     /// See [`NodeInside::rank_bandwidth`].
-    fn rank_bandwidth(&self) -> u64 {
-        let links = |network| match network {
-            InsideNetwork::Switch => 1,
-            InsideNetwork::Mesh => u64::from(self.ranks - 1),
+    fn rank_bandwidth(&self, graph: &InsideGraph) -> u64 {
+        let links = |rank: usize| {
+            graph.peers[rank]
+                .iter()
+                .map(|link| u64::from(link.1))
+                .sum::<u64>()
         };
-        self.network.as_ref().map_or(0, |(network, class)| {
-            class
-                .bandwidth
-                .bytes_per_second()
-                .saturating_mul(links(*network))
+        let most = (0..self.ranks as usize).map(links).max().unwrap_or(0);
+        self.network.as_ref().map_or(0, |(_, class)| {
+            class.bandwidth.bytes_per_second().saturating_mul(most)
         })
     }
 
@@ -675,6 +861,8 @@ impl NodeInsideSpec {
         };
         let inside = match &self.network {
             None => String::new(),
+            Some((InsideNetwork::Xgmi, _)) => " with xgmi links".to_owned(),
+            Some((InsideNetwork::Pcie, _)) => " on a pcie tree".to_owned(),
             Some((network, _)) => format!(" on a {}", network.name()),
         };
         let rails = match self.wiring {
@@ -689,7 +877,7 @@ impl NodeInsideSpec {
 
     /// The link classes: those of the plane, of which those of nodes become those of interfaces,
     /// the one of ranks, the one inside nodes.
-    fn classes(&self, inside: &NodeInside) -> (Vec<LinkClass>, LinkClassId, LinkClassId) {
+    fn classes(&self, inside: &NodeInside) -> (Vec<LinkClass>, LinkClassId, Vec<LinkClassId>) {
         let mut classes = inside.plane.link_classes.clone();
         for class in &mut classes {
             if class.kind == LinkKind::Terminal {
@@ -732,14 +920,32 @@ impl NodeInsideSpec {
         });
         let rank_class = LinkClassId((classes.len() - 1) as u8);
         let Some((_, class)) = &self.network else {
-            return (classes, rank_class, rank_class);
+            return (classes, rank_class, Vec::new());
         };
-        classes.push(LinkClass {
-            kind: LinkKind::Local,
-            ..class.clone()
-        });
-        let inside_class = LinkClassId((classes.len() - 1) as u8);
-        (classes, rank_class, inside_class)
+        let counts = inside.graph.peers.iter().flatten().map(|link| link.1);
+        let most = counts.clone().max().unwrap_or(1);
+        let mut of_count = Vec::new();
+        for count in 1..=most {
+            let is_used = count == 1 || counts.clone().any(|one| one == count);
+            if is_used {
+                let rate = class
+                    .bandwidth
+                    .bytes_per_second()
+                    .saturating_mul(count.into());
+                let name = match count {
+                    1 => class.name.clone(),
+                    _ => format!("{}-{count}", class.name),
+                };
+                classes.push(LinkClass {
+                    name,
+                    kind: LinkKind::Local,
+                    bandwidth: Bandwidth::new(rate.min(FASTEST)).unwrap_or(class.bandwidth),
+                    ..class.clone()
+                });
+            }
+            of_count.push(LinkClassId((classes.len() - 1) as u8));
+        }
+        (classes, rank_class, of_count)
     }
 }
 
@@ -778,53 +984,38 @@ impl Wiring {
         }
     }
 
-    /// The routers of nodes.
-    fn lay_nodes(&mut self, inside: &NodeInside, rank_class: LinkClassId, link: LinkClassId) {
+    /// The routers of nodes. `links`: class of one link inside, of two side by side, and so on.
+    fn lay_nodes(&mut self, inside: &NodeInside, rank_class: LinkClassId, links: &[LinkClassId]) {
         let plane = &*inside.plane;
         let (ports, groups) = (plane.ports() as u32, plane.groups * inside.planes);
         let first_of_nodes = ports * inside.planes;
-        let port_inside = |node, rank, to| {
-            let first = first_of_nodes + inside.first_port_of(node, rank);
-            Peer::Port(PortId(first + u32::from(inside.port_inside(rank, to))))
-        };
-        let switch_port = |node, rank| {
-            let first = first_of_nodes + inside.first_port_of(node, inside.ranks);
-            Peer::Port(PortId(first + rank))
-        };
         let add = |wiring: &mut Self, peer, class| {
             wiring.peer.push(peer);
             wiring.class_of_port.push(class);
         };
         for node in 0..inside.nodes() {
-            for rank in 0..inside.ranks {
+            for router in 0..inside.graph.routers() {
                 self.group_of_router.push(GroupId(groups + node));
-                add(
-                    self,
-                    Peer::Node(NodeId(node * inside.ranks + rank)),
-                    rank_class,
-                );
-                let (first, count) = inside.interfaces_at(rank);
-                for interface in first..first + count {
-                    let at = plane.port_of_node[inside.port_of(node, interface).index()];
-                    let number = interface % inside.planes;
-                    let peer = Peer::Port(PortId(at.0 + number * ports));
-                    add(self, peer, plane.class_of_port[at.index()]);
-                }
-                match inside.network {
-                    Some(InsideNetwork::Switch) => add(self, switch_port(node, rank), link),
-                    Some(InsideNetwork::Mesh) => {
-                        for other in (0..inside.ranks).filter(|&other| other != rank) {
-                            add(self, port_inside(node, other, rank), link);
-                        }
+                if router < inside.ranks {
+                    add(
+                        self,
+                        Peer::Node(NodeId(node * inside.ranks + router)),
+                        rank_class,
+                    );
+                    let (first, count) = inside.interfaces_at(router);
+                    for interface in first..first + count {
+                        let at = plane.port_of_node[inside.port_of(node, interface).index()];
+                        let number = interface % inside.planes;
+                        let peer = Peer::Port(PortId(at.0 + number * ports));
+                        add(self, peer, plane.class_of_port[at.index()]);
                     }
-                    None => {}
                 }
-                self.first_port.push(self.peer.len() as u32);
-            }
-            if inside.network == Some(InsideNetwork::Switch) {
-                self.group_of_router.push(GroupId(groups + node));
-                for rank in 0..inside.ranks {
-                    add(self, port_inside(node, rank, rank), link);
+                for &(peer, count) in &inside.graph.peers[router as usize] {
+                    let back = inside.graph.peers[peer as usize].iter();
+                    let link = back.take_while(|one| one.0 != router).count() as u32;
+                    let first = first_of_nodes + inside.first_port_of(node, peer);
+                    let port = first + u32::from(inside.first_link(peer)) + link;
+                    add(self, Peer::Port(PortId(port)), links[count as usize - 1]);
                 }
                 self.first_port.push(self.peer.len() as u32);
             }
@@ -833,21 +1024,13 @@ impl Wiring {
 }
 
 impl NodeInside {
-    /// First port of the router of a rank, or with `rank` the number of ranks of the switch, from
-    /// the first port of all nodes on.
-    fn first_port_of(&self, node: u32, rank: u32) -> u32 {
-        let each = match self.network {
-            Some(InsideNetwork::Switch) => 1,
-            Some(InsideNetwork::Mesh) => self.ranks - 1,
-            None => 0,
-        };
-        let of_switch = match self.network {
-            Some(InsideNetwork::Switch) => self.ranks,
-            _ => 0,
-        };
-        let of_node = self.ranks * (1 + each) + self.interfaces + of_switch;
-        let (interfaces_before, _) = self.interfaces_at(rank);
-        node * of_node + rank * (1 + each) + interfaces_before
+    /// First port of a router of a node, from the first port of all nodes on.
+    fn first_port_of(&self, node: u32, router: u32) -> u32 {
+        let of_node = self.ranks + self.interfaces + self.graph.all_links();
+        let before = (0..router).map(|one| self.graph.links(one)).sum::<u32>();
+        let ranks = router.min(self.ranks);
+        let (interfaces_before, _) = self.interfaces_at(ranks);
+        node * of_node + ranks + before + interfaces_before
     }
 }
 
@@ -866,6 +1049,8 @@ mod tests {
             wiring: InterfaceWiring::Together,
             choice: InterfaceChoice::Rail,
             network: Some((InsideNetwork::Switch, class("inside", LinkKind::Local))),
+            links: Vec::new(),
+            ranks_per_switch: None,
         }
     }
 
@@ -1019,5 +1204,67 @@ mod tests {
                 ..
             }
         ));
+    }
+
+    /// A ring of four ranks with doubled links inside pairs, and eight ranks at two switches below the
+    /// processor: each rank reaches every other over as few links as there are.
+    #[test]
+    fn ways_inside_are_the_shortest() {
+        let mut ring = spec(4, 4);
+        ring.network = Some((InsideNetwork::Xgmi, class("inside", LinkKind::Local)));
+        ring.links = vec![(0, 1, 2), (1, 2, 1), (3, 2, 2), (0, 3, 1)];
+        let mut tree_inside = spec(8, 4);
+        tree_inside.network = Some((InsideNetwork::Pcie, class("inside", LinkKind::Local)));
+        tree_inside.ranks_per_switch = Some(4);
+        for (spec, routers, channels) in [(ring, 4, 2), (tree_inside, 8 + 2 + 1, 1)] {
+            let is_ring = spec.ranks == 4;
+            let topology = spec.build(tree(32)).unwrap();
+            let inside = topology.inside.as_ref().unwrap();
+            assert_eq!(inside.graph.routers(), routers);
+            assert_eq!(inside.graph.channels(), channels);
+            let first = inside.routers_of(NodeId(1)).start;
+            for from in 0..spec.ranks {
+                for to in (0..spec.ranks).filter(|&to| to != from) {
+                    let mut passed = 0;
+                    let mut at = from;
+                    let mut before = None;
+                    while at != to {
+                        let (port, channel) = inside.port_inside(at, to);
+                        assert!(channels == 1 || before.is_none_or(|before| before < channel));
+                        before = Some(channel);
+                        let router = (first + at) as usize;
+                        let port = topology.first_port[router] + u32::from(port);
+                        let Peer::Port(peer) = topology.peer[port as usize] else {
+                            panic!("a link inside");
+                        };
+                        let next = topology.router_of_port(peer).0 - first;
+                        let doubled =
+                            is_ring && at.min(next).is_multiple_of(2) && at.abs_diff(next) == 1;
+                        let class = topology.link_class(PortId(port));
+                        assert_eq!(&*class.name == "inside-2", doubled, "{at} to {next}");
+                        at = next;
+                        passed += 1;
+                    }
+                    let expected = match is_ring {
+                        true => from.abs_diff(to).min(4 - from.abs_diff(to)),
+                        false if from / 4 == to / 4 => 2,
+                        false => 4,
+                    };
+                    assert_eq!(passed, expected, "{from} to {to}");
+                }
+            }
+        }
+        for (links, found) in [
+            (vec![(0, 4, 1)], "[0, 4, 1]"),
+            (vec![(0, 1, 1), (1, 0, 1)], "twice"),
+            (vec![(0, 1, 1), (2, 3, 1)], "no link joins"),
+        ] {
+            let mut wrong = spec(4, 4);
+            wrong.network = Some((InsideNetwork::Xgmi, class("inside", LinkKind::Local)));
+            wrong.links = links;
+            let error = wrong.build(tree(32)).unwrap_err();
+            assert_eq!(error.key(), Some("network"));
+            assert!(error.to_string().contains(found), "{error}");
+        }
     }
 }

@@ -7,9 +7,17 @@ use super::table::table;
 table! {
     /// What joins the ranks of a node.
     pub struct NodeNetwork {
-        /// How ranks are joined: each to a switch (`switch`, as NVSwitch), or every two of them by a
-        /// link of their own (`mesh`, as the NVLink lanes between four A100).
+        /// How ranks are joined: each to a switch (`switch`, as NVSwitch), every two of them by a link of
+        /// their own (`mesh`, as the NVLink lanes between four A100), by links between pairs (`xgmi`),
+        /// or by a tree of switches (`pcie`).
         kind: InsideNetwork = InsideNetwork::Switch,
+        /// With `xgmi`: pairs of ranks that links join, with how many, such as `"0-1:4"`; ranks without
+        /// one send by way of others. Default: one for every pair.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        links: Option<Vec<String>> = None,
+        /// With `pcie`: ranks at each switch, a divisor of `ranks`. Default: all.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ranks_per_switch: Option<u32> = None => Notes::COUNT,
         /// Rate of each link, each direction: between a rank and the switch, or between two ranks.
         bandwidth_bytes_per_s: u64 = 0 => Notes { needed: true, ..Notes::BANDWIDTH },
         /// Latency of each link; the switch and the rank's own router add `network.router.delay` each.

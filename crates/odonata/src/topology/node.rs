@@ -1,12 +1,12 @@
 //! Nodes with an inside on a network that is built.
 
-use odonata_network::topology::{NodeInsideError, NodeInsideSpec};
+use odonata_network::topology::{InsideNetwork, NodeInsideError, NodeInsideSpec};
 use odonata_network::{LinkKind, Topology};
 
 use super::classes::{Classes, topology_error};
 use crate::error::SpecError;
 use crate::spec::link::Link;
-use crate::spec::{Node, Scenario};
+use crate::spec::{Node, NodeNetwork, Scenario};
 
 /// Name of the class of links inside nodes.
 const INSIDE: &str = "inside";
@@ -37,7 +37,13 @@ pub(super) fn furnished(
         });
         Ok::<_, SpecError>((network.kind, class?))
     });
+    let (links, ranks_per_switch) = match &node.network {
+        None => (Vec::new(), None),
+        Some(network) => (links_of(network)?, network.ranks_per_switch),
+    };
     let spec = NodeInsideSpec {
+        links,
+        ranks_per_switch,
         ranks: node.ranks,
         interfaces: node.interfaces,
         planes: node.planes,
@@ -54,6 +60,42 @@ pub(super) fn furnished(
             SpecError::new(key, error.to_string())
         }
     })
+}
+
+/// Pairs of ranks with the number of their links, such as `0-1:4`; keys of another kind are refused.
+fn links_of(network: &NodeNetwork) -> Result<Vec<(u32, u32, u32)>, SpecError> {
+    let kind = network.kind;
+    let only = |key: &str, with: &str| {
+        let allowed = format!(
+            "nothing with kind = \"{}\"; it is for \"{with}\"",
+            kind.name()
+        );
+        Err(SpecError::value(
+            format!("node.network.{key}"),
+            "a value",
+            allowed,
+        ))
+    };
+    if network.ranks_per_switch.is_some() && kind != InsideNetwork::Pcie {
+        return only("ranks_per_switch", "pcie");
+    }
+    if network.links.is_some() && kind != InsideNetwork::Xgmi {
+        return only("links", "xgmi");
+    }
+    let read = |text: &String| {
+        let (pair, count) = text.split_once(':').unwrap_or((text, "1"));
+        let (one, other) = pair.split_once('-')?;
+        let number = |text: &str| text.trim().parse::<u32>().ok();
+        Some((number(one)?, number(other)?, number(count)?))
+    };
+    let listed = network.links.iter().flatten();
+    listed
+        .map(|text| {
+            let allowed = "two ranks and how many links they have, such as \"0-1:4\"";
+            let path = "node.network.links";
+            read(text).ok_or_else(|| SpecError::value(path, format!("\"{text}\""), allowed))
+        })
+        .collect()
 }
 
 /// Refuses what means nothing on nodes with an inside, or is not known of them.

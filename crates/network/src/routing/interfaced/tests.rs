@@ -21,6 +21,8 @@ fn spec(ranks: u32, interfaces: u32, choice: InterfaceChoice) -> NodeInsideSpec 
         wiring: InterfaceWiring::Together,
         choice,
         network,
+        links: Vec::new(),
+        ranks_per_switch: None,
     }
 }
 
@@ -142,8 +144,10 @@ fn ranks_of_one_node_stay_inside() {
                 Place::Rank { node: 1, rank: 3 },
             ];
             let expected = match network {
-                InsideNetwork::Switch => vec![ends[0], Place::Switch { node: 1 }, ends[1]],
-                InsideNetwork::Mesh => ends.to_vec(),
+                InsideNetwork::Switch => {
+                    vec![ends[0], Place::Switch { node: 1, switch: 0 }, ends[1]]
+                }
+                _ => ends.to_vec(),
             };
             assert_eq!(passed, expected);
         }
@@ -203,9 +207,17 @@ fn no_network_of_such_nodes_can_deadlock() {
                     if choice == InterfaceChoice::Nearest && planes > 1 {
                         continue;
                     }
-                    for network in [InsideNetwork::Switch, InsideNetwork::Mesh] {
+                    for &network in InsideNetwork::ALL {
                         let mut spec = spec(ranks, interfaces, choice);
                         spec.planes = planes;
+                        match network {
+                            // Around a ring, over two links at most.
+                            InsideNetwork::Xgmi if ranks == 4 => {
+                                spec.links = vec![(0, 1, 4), (1, 2, 1), (2, 3, 4), (0, 3, 2)];
+                            }
+                            InsideNetwork::Pcie => spec.ranks_per_switch = Some(ranks.div_ceil(2)),
+                            _ => {}
+                        }
                         spec.network = spec.network.map(|(_, class)| (network, class));
                         let topology = spec.build(plane.clone()).unwrap();
                         let routing =
