@@ -102,7 +102,6 @@ def test_flaws_name_their_key(tmp_path: Path, scheme: str, words: list[str]) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (("[simulation]", '[simulation]\nengine = "flow"'), ["congestion_control", '"none"']),
         (
             ("[network.nic]", "[network.router]\ncrossbar = 1.5\n\n[network.nic]"),
             ["hold_from", "output_buffer", "occupancy"],
@@ -116,3 +115,34 @@ def test_what_does_not_go_together_is_refused(
         run(example(tmp_path, '"slingshot"', change))
     message = str(caught.value)
     assert all(word in message for word in words), message
+
+
+@pytest.mark.parametrize("scheme", ["window", "ecn", "infiniband"])
+def test_flows_refuse_schemes_that_timers_marks_or_windows_decide(
+    tmp_path: Path, scheme: str
+) -> None:
+    with pytest.raises(ScenarioError, match='"none", "slingshot" or "hpcc"'):
+        run(example(tmp_path, f'"{scheme}"', ("[simulation]", FLOWS)))
+
+
+FLOWS = """[simulation]
+engine = "flow\""""
+
+
+@pytest.mark.parametrize(
+    ("scheme", "share"),
+    [
+        # Eight have always something to send, and the ninth stands behind them: an eighth each.
+        ("none", 1 / 8),
+        # Nobody is in its way: what it offers.
+        ("slingshot", 0.9),
+        ("hpcc", 0.9),
+    ],
+)
+def test_flows_see_an_incast_unless_senders_are_held_back(
+    tmp_path: Path, scheme: str, share: float
+) -> None:
+    long = ('message = "64 KiB"', 'message = "1 MiB"'), ('buffer = "1 MiB"', 'buffer = "64 KiB"')
+    file = example(tmp_path, f'"{scheme}"', ("[simulation]", FLOWS), ("2 ms", "9 ms"), *long)
+    # Half of the job goes the other way, against the incast.
+    assert accepted(run(file)) == pytest.approx((share + 0.9) / 1.8, rel=0.05)

@@ -164,7 +164,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     true => weight * 1e6 / latency.0 as f64,
                     false => *weight,
                 };
-                transfers.add_part(now, id, path, weight);
+                transfers.add_part(now, id, path, weight, false);
                 if let Some((paths, _)) = &mut trace {
                     write!(paths, "{node} {to} {}", latency.0)?;
                     for step in path {

@@ -16,7 +16,7 @@ use odonata_network::routing::{
     AdaptiveOptions, Algorithm, AnyRouting, FlowLabels, NONE, PacketRoute, RouterView, Routing,
     RoutingError, RoutingSpec, RoutingTask, Weighting,
 };
-use odonata_network::{Peer, Topology};
+use odonata_network::{LinkClass, Peer, Topology};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{NodeId, Picoseconds, PortId, RouterId};
 
@@ -356,6 +356,14 @@ impl<'t> Routes<'t> {
         })
     }
 
+    /// Bytes of one virtual channel that buffers on a path hold, but for the last link's, which
+    /// is the node's.
+    pub fn room(&self, path: &[Use]) -> u64 {
+        let before = path.iter().filter(|step| step.ahead > 0);
+        let buffer = |step: &Use| self.walker.class(step.link).buffer.0;
+        before.map(buffer).sum()
+    }
+
     /// What the message last routed takes in an empty network beyond its bytes
     /// over the rate of its slowest link; mean of its paths.
     pub fn latency(&self) -> Picoseconds {
@@ -369,14 +377,14 @@ impl<'t> Routes<'t> {
 
     /// Adds `path` to what the message uses, each link by `share` more.
     fn spread(&mut self, share: f64) {
-        for &link in &self.path {
+        for (ahead, &link) in (0..).zip(self.path.iter().rev()) {
             let index = link.index();
             if self.mark[index] == self.epoch {
                 self.uses[self.place[index] as usize].share += share;
             } else {
                 self.mark[index] = self.epoch;
                 self.place[index] = self.uses.len() as u32;
-                self.uses.push(Use { link, share });
+                self.uses.push(Use { link, share, ahead });
             }
         }
     }
@@ -474,18 +482,21 @@ impl Walker<'_> {
         routing.dispatch(task);
     }
 
+    fn class(&self, link: LinkId) -> &LinkClass {
+        self.topology
+            .link_class(match link.0.checked_sub(self.numbers.ports) {
+                None => PortId(link.0),
+                Some(node) => self.topology.port_of_node[node as usize],
+            })
+    }
+
     /// What a message takes beyond its bytes over the rate of the slowest link:
     /// the latencies of all links, the delays of all routers, and the time that
     /// the first `head` bytes take over every link but the slowest.
     fn latency(&self, path: &[LinkId], head: u64) -> Picoseconds {
-        let ports = self.numbers.ports;
         let (mut sum, mut slowest) = (0, 0);
         for link in path {
-            let port = match link.0.checked_sub(ports) {
-                None => PortId(link.0),
-                Some(node) => self.topology.port_of_node[node as usize],
-            };
-            let class = self.topology.link_class(port);
+            let class = self.class(*link);
             let head = class.bandwidth.duration_of(head).0;
             sum += class.latency.0 + head;
             slowest = slowest.max(head);

@@ -17,6 +17,15 @@
 //! a full link now, or whose bottleneck is one no longer, joins in, and it fills
 //! again. When nobody joins, every flow has a bottleneck, so the allocation is
 //! the fair one: the condition is necessary and sufficient, and local.
+//!
+//! **Incasts.** Where links have buffers and credits and nobody holds senders back,
+//! what waits for the link to a node fills the buffers of the links on its way, and
+//! all else that comes over them passes at the pace of what waits. A flow that is
+//! [`Flow::long`] enough for that and is limited by its last link *stands* in those
+//! before it: no flow has a higher level on a link that another stands in, and a long
+//! flow that is held back by one stands in the links before that. Filling does the same
+//! closure at each level that it comes to. Flows that other links limit do not stand:
+//! their packets are spread over several ways, or go around.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -62,7 +71,19 @@ pub struct Use {
     pub link: LinkId,
     /// Part of the flow's rate that crosses it, above 0.
     pub share: f64,
+    /// Links that follow it on the way to the destination; [`UPSTREAM_OF_ALL`] at most.
+    pub ahead: u8,
 }
+
+/// [`Use::ahead`] of a link that comes before all others.
+pub const UPSTREAM_OF_ALL: u8 = u8::MAX - 1;
+
+/// Long flows to one node from which on they stand: two or three that meet at a node for a while
+/// are what random traffic is made of, and slow each other alone.
+pub const INCAST: u32 = 8;
+
+/// A flow that stands in no link: none has so many links ahead.
+const NOWHERE: u8 = u8::MAX;
 
 /// A flow's use of a link, in the list of that link's flows.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +94,7 @@ struct Entry {
     pull: f64,
     next: u32,
     previous: u32,
+    ahead: u8,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -88,6 +110,16 @@ struct Flow {
     bottleneck: u32,
     /// Number of the settling in whose region it is.
     region: u32,
+    /// Whether it has more bytes than the buffers on its way, so that it can stand in them.
+    long: bool,
+    /// It stands in its links with more links ahead than this, as of the last settling.
+    stands: u8,
+    /// Whether others stand in links on its way at its level, perhaps in several.
+    held: bool,
+    /// The same, and the links ahead of the one that limits it, as this filling has found.
+    found_stands: u8,
+    found_held: bool,
+    found_ahead: u8,
     /// Whether this filling has fixed its level.
     fixed: bool,
     /// Level that this filling has found, and the link that limits it there.
@@ -103,6 +135,10 @@ struct Link {
     uses: u32,
     /// Flows whose bottleneck it is.
     limits: u32,
+    /// Long flows whose last link it is.
+    bound: u32,
+    /// Flows that stand in it.
+    standing: u32,
     /// What its flows carry at their levels, as of the last settling.
     carried: f64,
     /// Number of the settling in which it concerns the region.
@@ -114,8 +150,12 @@ struct Link {
     free: u32,
     members: u32,
     highest: f64,
-    /// Level at which this filling found it full; infinite if it did not.
+    /// Level at which this filling found it full, or a flow to stand in it; infinite if it did not.
     full_at: f64,
+    /// Lowest level of the flows beside the region that stand in it; infinite without any.
+    held_at: f64,
+    /// Level at which this filling found flows of the region to stand in it.
+    stood_at: f64,
 }
 
 /// A link and the level at which it will be full, in the order of filling.
@@ -147,6 +187,8 @@ pub struct FairShare {
     /// Free blocks of entries by class.
     free_blocks: Vec<Vec<u32>>,
     active: u32,
+    /// Those of them that are long.
+    long: u32,
     /// Links that a flow came to or left since the last settling, and new flows.
     touched: Vec<u32>,
     fresh: Vec<u32>,
@@ -155,6 +197,9 @@ pub struct FairShare {
     region_flows: Vec<u32>,
     region_links: Vec<u32>,
     heap: BinaryHeap<Reverse<Candidate>>,
+    /// Flows that stand somewhere, and links in which flows do, that are not looked at yet.
+    stood: Vec<u32>,
+    stood_in: Vec<u32>,
     work: Work,
 }
 
@@ -172,6 +217,8 @@ impl FairShare {
                 head: NIL,
                 uses: 0,
                 limits: 0,
+                bound: 0,
+                standing: 0,
                 carried: 0.0,
                 region: 0,
                 left: 0.0,
@@ -180,6 +227,8 @@ impl FairShare {
                 members: 0,
                 highest: 0.0,
                 full_at: f64::INFINITY,
+                held_at: f64::INFINITY,
+                stood_at: f64::INFINITY,
             }
         };
         Self {
@@ -189,12 +238,15 @@ impl FairShare {
             free_flows: Vec::new(),
             free_blocks: vec![Vec::new(); 32],
             active: 0,
+            long: 0,
             touched: Vec::new(),
             fresh: Vec::new(),
             epoch: 0,
             region_flows: Vec::new(),
             region_links: Vec::new(),
             heap: BinaryHeap::new(),
+            stood: Vec::new(),
+            stood_in: Vec::new(),
             work: Work::default(),
         }
     }
@@ -235,6 +287,7 @@ impl FairShare {
         self.entries[first..first + uses].iter().map(|entry| Use {
             link: LinkId(entry.link),
             share: entry.pull / flow.weight,
+            ahead: entry.ahead,
         })
     }
 
@@ -292,8 +345,9 @@ impl FairShare {
     }
 
     /// Adds a flow over these links, each at most once. It has rate 0 until
-    /// [`settle`](Self::settle).
-    pub fn add(&mut self, path: &[Use], weight: f64) -> FlowId {
+    /// [`settle`](Self::settle). A `long` one stands in links before the one to its
+    /// destination if that limits it.
+    pub fn add(&mut self, path: &[Use], weight: f64, long: bool) -> FlowId {
         debug_assert!(weight > 0.0, "a flow of weight {weight}");
         let class = path.len().max(1).next_power_of_two().trailing_zeros() as u8;
         let first = match self.free_blocks[usize::from(class)].pop() {
@@ -306,6 +360,7 @@ impl FairShare {
                     pull: 0.0,
                     next: NIL,
                     previous: NIL,
+                    ahead: 0,
                 };
                 self.entries
                     .resize(self.entries.len() + (1 << class), empty);
@@ -320,6 +375,12 @@ impl FairShare {
             level: if path.is_empty() { f64::INFINITY } else { 0.0 },
             bottleneck: NIL,
             region: 0,
+            long,
+            stands: NOWHERE,
+            held: false,
+            found_stands: NOWHERE,
+            found_held: false,
+            found_ahead: 0,
             fixed: false,
             found: 0.0,
             limit: NIL,
@@ -338,6 +399,7 @@ impl FairShare {
             debug_assert!(step.share > 0.0, "{step:?}");
             let link = &mut self.links[step.link.index()];
             link.uses += 1;
+            link.bound += u32::from(long && step.ahead == 0);
             let head = std::mem::replace(&mut link.head, at);
             if head != NIL {
                 self.entries[head as usize].previous = at;
@@ -348,6 +410,7 @@ impl FairShare {
                 pull: step.share * weight,
                 next: head,
                 previous: NIL,
+                ahead: step.ahead,
             };
             self.touched.push(step.link.0);
         }
@@ -355,6 +418,7 @@ impl FairShare {
             self.fresh.push(id);
         }
         self.active += 1;
+        self.long += u32::from(long);
         FlowId(id)
     }
 
@@ -366,6 +430,8 @@ impl FairShare {
             class,
             level,
             bottleneck,
+            stands,
+            long,
             ..
         } = self.flows[flow.index()];
         if bottleneck != NIL {
@@ -377,10 +443,13 @@ impl FairShare {
                 next,
                 previous,
                 pull,
+                ahead,
                 ..
             } = self.entries[at as usize];
             let used = &mut self.links[link as usize];
             used.uses -= 1;
+            used.bound -= u32::from(long && ahead == 0);
+            used.standing -= u32::from(ahead > stands);
             // Rounding does not outlive the last flow.
             used.carried = match used.uses {
                 0 => 0.0,
@@ -401,6 +470,7 @@ impl FairShare {
         self.free_blocks[usize::from(class)].push(first);
         self.free_flows.push(flow.0);
         self.active -= 1;
+        self.long -= u32::from(long);
     }
 
     /// Brings all rates up to date with the flows that came and went since the
@@ -423,7 +493,8 @@ impl FairShare {
             let mut at = self.links[link as usize].head;
             while at != NIL {
                 let Entry { flow, next, .. } = self.entries[at as usize];
-                if self.flows[flow as usize].bottleneck == link {
+                let other = &self.flows[flow as usize];
+                if other.bottleneck == link || other.held {
                     self.join(flow);
                 }
                 at = next;
@@ -432,6 +503,7 @@ impl FairShare {
         self.touched.clear();
         let mut members = 0;
         while self.region_flows.len() > members {
+            self.admit_held(members);
             members = self.region_flows.len();
             self.fill();
             if 2 * members > self.active as usize {
@@ -450,6 +522,16 @@ impl FairShare {
                 }
                 flow.bottleneck = flow.limit;
                 self.links[flow.limit as usize].limits += 1;
+            }
+            flow.held = flow.found_held;
+            if flow.stands != flow.found_stands {
+                let (first, uses) = (flow.first as usize, flow.uses as usize);
+                for entry in &self.entries[first..first + uses] {
+                    let link = &mut self.links[entry.link as usize];
+                    link.standing -= u32::from(entry.ahead > flow.stands);
+                    link.standing += u32::from(entry.ahead > flow.found_stands);
+                }
+                flow.stands = flow.found_stands;
             }
             if (flow.found - flow.level).abs() > KEEP * flow.level {
                 let (first, uses) = (flow.first as usize, flow.uses as usize);
@@ -490,11 +572,21 @@ impl FairShare {
             let link = &mut self.links[number as usize];
             (link.left, link.pull, link.free) = (link.capacity - link.carried, 0.0, 0);
             (link.full_at, link.highest) = (f64::INFINITY, 0.0);
+            (link.held_at, link.stood_at) = (f64::INFINITY, f64::INFINITY);
+            let mut at = if link.standing == 0 { NIL } else { link.head };
+            while at != NIL {
+                let entry = &self.entries[at as usize];
+                at = entry.next;
+                let flow = &self.flows[entry.flow as usize];
+                if flow.region != self.epoch && entry.ahead > flow.stands {
+                    link.held_at = link.held_at.min(flow.level);
+                }
+            }
         }
         // What the region's flows have, they give back first.
         for &id in &self.region_flows {
             let flow = &mut self.flows[id as usize];
-            flow.fixed = false;
+            (flow.fixed, flow.found_stands, flow.found_held) = (false, NOWHERE, false);
             let (first, uses) = (flow.first as usize, flow.uses as usize);
             for entry in &self.entries[first..first + uses] {
                 let link = &mut self.links[entry.link as usize];
@@ -526,30 +618,127 @@ impl FairShare {
             // Rounding must not let levels go down again.
             let level = f64::from_bits(now.level).max(floor);
             floor = level;
-            link.full_at = level;
-            let mut at = link.head;
-            while at != NIL {
-                let Entry {
-                    flow: id,
-                    next: following,
-                    ..
-                } = self.entries[at as usize];
-                at = following;
-                let flow = &mut self.flows[id as usize];
-                if flow.region != self.epoch || flow.fixed {
-                    continue;
+            self.limit(next.link, level);
+            if self.long == 0 {
+                continue;
+            }
+            // All links that are full at this level, before any flow stands in those before them.
+            while let Some(&Reverse(next)) = self.heap.peek()
+                && f64::from_bits(next.level) <= level * (1.0 + TOLERANCE)
+            {
+                self.heap.pop();
+                let link = &self.links[next.link as usize];
+                let now = candidate(next.link, link);
+                if link.free > 0 && f64::from_bits(now.level) > level * (1.0 + TOLERANCE) {
+                    self.heap.push(Reverse(now));
+                } else {
+                    self.limit(next.link, level);
                 }
-                flow.fixed = true;
-                flow.found = level;
-                flow.limit = next.link;
-                let (first, uses) = (flow.first as usize, flow.uses as usize);
-                for entry in &self.entries[first..first + uses] {
-                    let other = &mut self.links[entry.link as usize];
-                    other.left -= entry.pull * level;
-                    other.pull -= entry.pull;
-                    other.free -= 1;
-                    // Levels only rise.
-                    other.highest = level;
+            }
+            self.stand(level);
+        }
+    }
+
+    /// Fixes at `level` the flows of a link that is full at it, and notes whether flows beside the
+    /// region stand in it at that level.
+    fn limit(&mut self, number: u32, level: f64) {
+        let link = &mut self.links[number as usize];
+        if link.held_at <= level * (1.0 + TOLERANCE) {
+            self.stood_in.push(number);
+        }
+        if link.left - link.pull * level <= link.capacity * TOLERANCE {
+            link.full_at = link.full_at.min(level);
+            self.fix(number, level);
+            if self.long > 0 {
+                self.limit_first(number, level);
+            }
+        }
+    }
+
+    /// Fixes the flows of a link that are not fixed yet. Long ones that it limits as their last
+    /// stand in the links before it.
+    fn fix(&mut self, number: u32, level: f64) {
+        let Link {
+            head: mut at,
+            bound,
+            ..
+        } = self.links[number as usize];
+
+        while at != NIL {
+            let entry = self.entries[at as usize];
+            at = entry.next;
+            let flow = &mut self.flows[entry.flow as usize];
+            if flow.region != self.epoch || flow.fixed {
+                continue;
+            }
+            flow.fixed = true;
+            flow.found = level;
+            (flow.limit, flow.found_ahead) = (number, entry.ahead);
+            if flow.long && entry.ahead == 0 && bound >= INCAST {
+                flow.found_stands = 0;
+                self.stood.push(entry.flow);
+            }
+            let (first, uses) = (flow.first as usize, flow.uses as usize);
+            for entry in &self.entries[first..first + uses] {
+                let other = &mut self.links[entry.link as usize];
+                other.left -= entry.pull * level;
+                other.pull -= entry.pull;
+                other.free -= 1;
+                // Levels only rise.
+                other.highest = level;
+            }
+        }
+    }
+
+    /// Of two links that are full at the same level, a flow waits for the one that it comes to
+    /// first, and does not stand before it: that is not its last.
+    fn limit_first(&mut self, number: u32, level: f64) {
+        let mut at = self.links[number as usize].head;
+        while at != NIL {
+            let entry = self.entries[at as usize];
+            at = entry.next;
+            let flow = &mut self.flows[entry.flow as usize];
+            let fixed_now = flow.region == self.epoch && flow.fixed && flow.found == level;
+            if fixed_now && entry.ahead > flow.found_ahead {
+                (flow.limit, flow.found_ahead) = (number, entry.ahead);
+                flow.found_stands = NOWHERE;
+            }
+        }
+    }
+
+    /// Fixes at `level` all that comes over links in which flows stand at it. What is long stands
+    /// before the last of such links on its way.
+    fn stand(&mut self, level: f64) {
+        loop {
+            while let Some(number) = self.stood_in.pop() {
+                self.links[number as usize].full_at =
+                    level.min(self.links[number as usize].full_at);
+                self.fix(number, level);
+                let mut at = self.links[number as usize].head;
+                while at != NIL {
+                    let entry = self.entries[at as usize];
+                    at = entry.next;
+                    let flow = &mut self.flows[entry.flow as usize];
+                    if flow.region != self.epoch || flow.found != level {
+                        continue;
+                    }
+                    flow.found_held = true;
+                    if flow.long && entry.ahead < flow.found_stands {
+                        (flow.limit, flow.found_stands) = (number, entry.ahead);
+                        self.stood.push(entry.flow);
+                    }
+                }
+            }
+            let Some(id) = self.stood.pop() else {
+                return;
+            };
+            let flow = &self.flows[id as usize];
+            let (first, uses) = (flow.first as usize, flow.uses as usize);
+            for entry in &self.entries[first..first + uses] {
+                let link = &mut self.links[entry.link as usize];
+                if entry.ahead > flow.found_stands && link.stood_at != level {
+                    link.stood_at = level;
+                    self.stood_in.push(entry.link);
                 }
             }
         }
@@ -570,19 +759,51 @@ impl FairShare {
             }
             let mut at = link.head;
             while at != NIL {
-                let Entry { flow: id, next, .. } = self.entries[at as usize];
-                at = next;
-                let flow = &self.flows[id as usize];
+                let entry = self.entries[at as usize];
+                at = entry.next;
+                let flow = &self.flows[entry.flow as usize];
                 if flow.region == self.epoch {
                     continue;
                 }
                 let takes_too_much = flow.level > link.full_at * (1.0 + TOLERANCE);
                 let deserves_more = flow.bottleneck == number
                     && (slack || link.highest > flow.level * (1.0 + TOLERANCE));
-                if takes_too_much || deserves_more {
-                    self.join(id);
+                // As much as it has, it stands before a link further down its way now, or nowhere.
+                let same = |level: f64| flow.level >= level * (1.0 - TOLERANCE);
+                let stands = flow.long && entry.ahead < flow.stands && same(link.stood_at);
+                let waits_first = flow.stands != NOWHERE
+                    && entry.ahead > flow.found_ahead
+                    && !slack
+                    && same(link.full_at);
+                if takes_too_much || deserves_more || stands || waits_first {
+                    self.join(entry.flow);
                 }
             }
+        }
+    }
+
+    /// Takes in what others of the region, from this place in it on, hold up: flows that hold up
+    /// each other would not see that nobody else does any more.
+    fn admit_held(&mut self, mut from: usize) {
+        while from < self.region_flows.len() && self.long > 0 {
+            let flow = &self.flows[self.region_flows[from] as usize];
+            let (first, uses, stands) = (flow.first as usize, flow.uses as usize, flow.stands);
+            for index in first..first + uses {
+                let Entry { link, ahead, .. } = self.entries[index];
+                let mut at = if ahead > stands {
+                    self.links[link as usize].head
+                } else {
+                    NIL
+                };
+                while at != NIL {
+                    let Entry { flow, next, .. } = self.entries[at as usize];
+                    if self.flows[flow as usize].held {
+                        self.join(flow);
+                    }
+                    at = next;
+                }
+            }
+            from += 1;
         }
     }
 
@@ -603,7 +824,7 @@ impl FairShare {
 
 /// A link in the order of filling.
 fn candidate(number: u32, link: &Link) -> Candidate {
-    let level = (link.left / link.pull).max(0.0);
+    let level = (link.left / link.pull).min(link.held_at).max(0.0);
     Candidate {
         level: level.to_bits(),
         link: number,

@@ -155,10 +155,18 @@ impl Transfers {
         TransferId(id)
     }
 
-    /// Gives a transfer a flow over `path`, which is not empty, of this weight.
-    pub fn add_part(&mut self, now: Picoseconds, transfer: TransferId, path: &[Use], weight: f64) {
+    /// Gives a transfer a flow over `path`, which is not empty, of this weight; `long` as in
+    /// [`FairShare::add`].
+    pub fn add_part(
+        &mut self,
+        now: Picoseconds,
+        transfer: TransferId,
+        path: &[Use],
+        weight: f64,
+        long: bool,
+    ) {
         debug_assert!(!path.is_empty(), "a flow over no link is never limited");
-        let flow = self.share.add(path, weight);
+        let flow = self.share.add(path, weight, long);
         let part = Part {
             transfer: transfer.0,
             next: self.transfers[transfer.index()].part,

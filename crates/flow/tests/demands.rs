@@ -17,7 +17,7 @@ proptest! {
         let mut present = vec![];
         for ((uses, wanted), leaves) in users.into_iter().zip(leavers) {
             let uses: Vec<Use> = uses.into_iter().filter(|&(link, _)| link < links)
-                .map(|(link, share)| Use { link: LinkId(link), share }).collect();
+                .map(|(link, share)| Use { link: LinkId(link), share, ahead: 0 }).collect();
             let id = demands.add(uses.clone(), wanted);
             demands.settle(&mut vec![]);
             if leaves {
@@ -31,8 +31,8 @@ proptest! {
         let mut share = FairShare::new(capacities.iter().copied().chain(own));
         let flows: Vec<_> = (links..).zip(&present).map(|(own, (_, uses, _))| {
             let mut path = uses.clone();
-            path.push(Use { link: LinkId(own), share: 1.0 });
-            share.add(&path, 1.0)
+            path.push(Use { link: LinkId(own), share: 1.0, ahead: 0 });
+            share.add(&path, 1.0, false)
         }).collect();
         share.settle(&mut vec![]);
         for (flow, (id, ..)) in flows.iter().zip(&present) {

@@ -8,6 +8,7 @@ fn over(links: &[u32]) -> Vec<Use> {
     let step = |&link: &u32| Use {
         link: LinkId(link),
         share: 1.0,
+        ahead: 0,
     };
     links.iter().map(step).collect()
 }
@@ -46,7 +47,7 @@ fn ends_of(mut transfers: Transfers, plan: &[(u64, f64, Vec<u32>)]) -> (Vec<u64>
         {
             order.next();
             let id = transfers.begin(now, plan[index].1);
-            transfers.add_part(now, id, &over(&plan[index].2), 1.0);
+            transfers.add_part(now, id, &over(&plan[index].2), 1.0, false);
             owner.resize(owner.len().max(id.index() + 1), 0);
             owner[id.index()] = index;
         }
@@ -96,12 +97,12 @@ fn parts_of_one_transfer_carry_its_bytes_together() {
     let mut transfers = Transfers::new([1.0, 3.0]);
     let start = Picoseconds::ZERO;
     let both = transfers.begin(start, 4000.0);
-    transfers.add_part(start, both, &over(&[0]), 0.5);
-    transfers.add_part(start, both, &over(&[1]), 0.5);
+    transfers.add_part(start, both, &over(&[0]), 0.5, false);
+    transfers.add_part(start, both, &over(&[1]), 0.5, false);
     transfers.settle(start);
     assert_eq!(transfers.rate(both), 4.0);
     let other = transfers.begin(start, 150.0);
-    transfers.add_part(start, other, &over(&[1]), 0.5);
+    transfers.add_part(start, other, &over(&[1]), 0.5, false);
     transfers.settle(start);
     assert_eq!(transfers.rate(both), 2.5);
     // The other is through after 100; 250 of 4000 bytes are gone by then.

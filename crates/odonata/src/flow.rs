@@ -8,7 +8,7 @@ use odonata_units::{Bandwidth, Picoseconds};
 use crate::error::{Error, SpecError};
 use crate::routing::{routing_spec, usual_of_flows};
 use crate::run::simulation_error;
-use crate::spec::{Engine, Scenario};
+use crate::spec::{CongestionControl, Engine, Scenario};
 
 /// Paths that a message is spread over at most where a scenario does not say.
 const DEFAULT_PATHS: u32 = 8;
@@ -46,9 +46,15 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
     let refused = [
         (
             "network.nic.congestion_control",
-            scenario.network.nic.congestion_control != crate::spec::CongestionControl::None,
-            "a scheme",
-            "\"none\", as flows share links at once and have no queues to react to",
+            !matches!(
+                scenario.network.nic.congestion_control,
+                CongestionControl::None
+                    | CongestionControl::Slingshot(_)
+                    | CongestionControl::Hpcc(_)
+            ),
+            "a scheme of timers, marks or windows",
+            "\"none\", \"slingshot\" or \"hpcc\", which keep every pair at its fair share within a \
+             round trip; the others are for engine = \"packet\"",
         ),
         (
             "network.router.traffic_class",

@@ -16,7 +16,8 @@ pub struct FlowConfig {
     pub settle: Picoseconds,
     /// Routers: their delay and way of switching make the latency of messages.
     pub router: RouterModel,
-    /// Network interfaces.
+    /// Network interfaces; flows know [`CongestionControl::None`](odonata_run::CongestionControl::None)
+    /// and schemes that keep every pair at its fair share.
     pub nic: NicModel,
     /// Most that one rank sends, and most that it receives, over all of its messages: its share
     /// of the node's interfaces. `None`: all of them.

@@ -8,8 +8,8 @@ use odonata_load::OpenLoop;
 use odonata_mpi::{Failure, Matched, Rank, receive, receive_within_node, sent, timer, unmatched};
 use odonata_network::Topology;
 use odonata_run::{
-    Histogram, InjectionOrder, JobLoad, JobOutcome, JobPlan, Measurement, MessageRecord,
-    MessageRecords, Observer, Progress, SimError, TimelineCollector, Wish, shortage,
+    CongestionControl, Histogram, InjectionOrder, JobLoad, JobOutcome, JobPlan, Measurement,
+    MessageRecord, MessageRecords, Observer, Progress, SimError, TimelineCollector, Wish, shortage,
 };
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
@@ -17,7 +17,7 @@ use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 use super::config::FlowConfig;
 use super::transport::Message;
 use crate::routes::{LinkNumbers, Routes};
-use crate::share::{LinkId, Use};
+use crate::share::{LinkId, UPSTREAM_OF_ALL, Use};
 use crate::transfers::Transfers;
 
 /// Events between two looks at the observer.
@@ -92,6 +92,8 @@ pub(super) struct Driver<'a> {
     /// it; each rank has two, one to send and one to receive over. `None`: a rank has all of its
     /// node's link.
     rank_links: Option<u32>,
+    /// Whether nobody holds senders back, so that incasts fill the links before them.
+    uncontrolled: bool,
     /// A path through the network, with what its ranks send and receive over.
     path: Vec<Use>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -141,7 +143,13 @@ impl<'a> Driver<'a> {
             let rate = rate.bytes_per_second() as f64 * 1e-12;
             std::iter::repeat_n(rate, 2 * ranks)
         });
-        let capacities = LinkNumbers::capacities(topology).chain(of_ranks.into_iter().flatten());
+        // HPCC keeps every link below what it could carry.
+        let used = match &config.nic.congestion_control {
+            CongestionControl::Hpcc(keys) => keys.target_load,
+            _ => 1.0,
+        };
+        let capacities = LinkNumbers::capacities(topology).map(|capacity| capacity * used);
+        let capacities = capacities.chain(of_ranks.into_iter().flatten());
         let mut driver = Self {
             topology,
             jobs,
@@ -150,6 +158,7 @@ impl<'a> Driver<'a> {
             routes,
             transfers: Transfers::settling_every(config.settle, capacities),
             rank_links: config.rank_bandwidth.map(|_| links as u32),
+            uncontrolled: config.nic.congestion_control == CongestionControl::None,
             path: Vec::new(),
             events: BinaryHeap::new(),
             scheduled: 0,
@@ -479,19 +488,26 @@ impl<'a> Driver<'a> {
         let own = self.rank_links.filter(|_| message.kind.is_some());
         let first_rank = self.first_rank[message.job as usize];
         for path in self.routes.paths() {
+            let long = self.uncontrolled
+                && message.bytes as f64 * path.weight > self.routes.room(path.path) as f64;
             let Some(links) = own else {
-                self.transfers.add_part(now, id, path.path, path.weight);
+                self.transfers
+                    .add_part(now, id, path.path, path.weight, long);
                 continue;
             };
             let sends = links + 2 * (first_rank + message.source_rank);
             let receives = links + 2 * (first_rank + message.destination_rank) + 1;
             self.path.clear();
             self.path.extend_from_slice(path.path);
-            self.path.extend([sends, receives].map(|link| Use {
-                link: LinkId(link),
-                share: 1.0,
-            }));
-            self.transfers.add_part(now, id, &self.path, path.weight);
+            self.path.extend(
+                [(sends, UPSTREAM_OF_ALL), (receives, 0)].map(|(link, ahead)| Use {
+                    link: LinkId(link),
+                    share: 1.0,
+                    ahead,
+                }),
+            );
+            self.transfers
+                .add_part(now, id, &self.path, path.weight, long);
         }
         if self.owner.len() <= id.index() {
             self.owner.resize(id.index() + 1, 0);

@@ -249,6 +249,7 @@ fn uses(loads: &Loads, average: f64) -> Vec<Use> {
     let used = loads.iter().map(|&(link, load)| Use {
         link: LinkId(link),
         share: load * average,
+        ahead: 0,
     });
     used.collect()
 }
