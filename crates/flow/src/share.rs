@@ -187,7 +187,7 @@ pub struct FairShare {
     /// Free blocks of entries by class.
     free_blocks: Vec<Vec<u32>>,
     active: u32,
-    /// Those of them that are long.
+    /// Long flows among them.
     long: u32,
     /// Links that a flow came to or left since the last settling, and new flows.
     touched: Vec<u32>,
@@ -690,7 +690,7 @@ impl FairShare {
         }
     }
 
-    /// Of two links that are full at the same level, a flow waits for the one that it comes to
+    /// A flow that two links limit at the same level waits for the one that it comes to
     /// first, and does not stand before it: that is not its last.
     fn limit_first(&mut self, number: u32, level: f64) {
         let mut at = self.links[number as usize].head;
