@@ -521,7 +521,7 @@ def test_routers_fail_during_a_schedule(level: str) -> None:
             odonata.batch.run_schedules(case)
 
 
-@pytest.mark.parametrize("part", ["links"])
+@pytest.mark.parametrize("part", ["links", "routers"])
 def test_what_is_drawn_over_time_fails_during_a_schedule(part: str) -> None:
     """A schedule of the same seed is the same; failures can only make it longer."""
     lost = 'in_flight = "lost"\n' if part == "routers" else ""

@@ -45,6 +45,8 @@ pub(crate) fn moments(scenario: &Scenario) -> Result<Vec<(Picoseconds, Topology)
 /// reason.
 pub(crate) fn why_lost(scenario: &Scenario) -> String {
     let why = || {
+        // Networks whose circuits follow jobs place these, and ask why they cannot.
+        scenario.network.node.as_ref()?;
         let whole = whole(scenario).ok()?;
         let inside = whole.inside.clone()?;
         let failures = &scenario.network.failures;
