@@ -41,6 +41,7 @@ TABLES = (Scenario, *(one for one in CLASSES.values() if one.__module__ != "odon
 NO_FILES = {
     *("Failures.hosts", "Failures.switches", "Outage.hosts", "Outage.switches"),
     *("Failures.circuits", "Outage.circuits"),
+    "NodeNetwork.links",
     *("LinkFailure.interface", "LinkFailure.port", "LinkFailure.switches"),
     *("MarkerBorder.marker", "RegionBorder.region"),
     "Scenario.title",
