@@ -21,8 +21,8 @@
 //! **Incasts.** Where links have buffers and credits and nobody holds senders back,
 //! what waits for the link to a node fills the buffers of the links on its way, and
 //! all else that comes over them passes at the pace of what waits. A flow that is
-//! [`Flow::long`] enough for that and is limited by its last link *stands* in those
-//! before it: no flow has a higher level on a link that another stands in, and a long
+//! long enough for that and is limited by its last link, as at least [`INCAST`] are, *stands*
+//! in those before it: no flow has a higher level on a link that another stands in, and a long
 //! flow that is held back by one stands in the links before that. Filling does the same
 //! closure at each level that it comes to. Flows that other links limit do not stand:
 //! their packets are spread over several ways, or go around.
@@ -181,6 +181,8 @@ pub struct Work {
 #[derive(Clone, Debug)]
 pub struct FairShare {
     links: Vec<Link>,
+    /// Long flows with one last link from which on they stand.
+    incast: u32,
     flows: Vec<Flow>,
     entries: Vec<Entry>,
     free_flows: Vec<u32>,
@@ -207,6 +209,11 @@ impl FairShare {
     /// Links of these capacities, finite and above 0, in any unit; rates come in
     /// the same. No flows yet.
     pub fn new(capacities: impl IntoIterator<Item = f64>) -> Self {
+        Self::with_incasts_from(INCAST, capacities)
+    }
+
+    /// The same where so many long flows with one last link, at least 1, stand in others.
+    pub fn with_incasts_from(flows: u32, capacities: impl IntoIterator<Item = f64>) -> Self {
         let link = |capacity: f64| {
             debug_assert!(
                 capacity > 0.0 && capacity.is_finite(),
@@ -233,6 +240,7 @@ impl FairShare {
         };
         Self {
             links: capacities.into_iter().map(link).collect(),
+            incast: flows,
             flows: Vec::new(),
             entries: Vec::new(),
             free_flows: Vec::new(),
@@ -568,6 +576,8 @@ impl FairShare {
     fn fill(&mut self) {
         self.work.fillings += 1;
         self.work.flows += self.region_flows.len() as u64;
+        // Whether flows beside the region stand in its links.
+        let mut held = false;
         for &number in &self.region_links {
             let link = &mut self.links[number as usize];
             (link.left, link.pull, link.free) = (link.capacity - link.carried, 0.0, 0);
@@ -580,6 +590,7 @@ impl FairShare {
                 let flow = &self.flows[entry.flow as usize];
                 if flow.region != self.epoch && entry.ahead > flow.stands {
                     link.held_at = link.held_at.min(flow.level);
+                    held = true;
                 }
             }
         }
@@ -619,7 +630,7 @@ impl FairShare {
             let level = f64::from_bits(now.level).max(floor);
             floor = level;
             self.limit(next.link, level);
-            if self.long == 0 {
+            if self.stood.is_empty() && !held {
                 continue;
             }
             // All links that are full at this level, before any flow stands in those before them.
@@ -649,7 +660,7 @@ impl FairShare {
         if link.left - link.pull * level <= link.capacity * TOLERANCE {
             link.full_at = link.full_at.min(level);
             self.fix(number, level);
-            if self.long > 0 {
+            if !self.stood.is_empty() {
                 self.limit_first(number, level);
             }
         }
@@ -663,7 +674,6 @@ impl FairShare {
             bound,
             ..
         } = self.links[number as usize];
-
         while at != NIL {
             let entry = self.entries[at as usize];
             at = entry.next;
@@ -674,7 +684,7 @@ impl FairShare {
             flow.fixed = true;
             flow.found = level;
             (flow.limit, flow.found_ahead) = (number, entry.ahead);
-            if flow.long && entry.ahead == 0 && bound >= INCAST {
+            if flow.long && entry.ahead == 0 && bound >= self.incast {
                 flow.found_stands = 0;
                 self.stood.push(entry.flow);
             }
@@ -693,12 +703,13 @@ impl FairShare {
     /// A flow that two links limit at the same level waits for the one that it comes to
     /// first, and does not stand before it: that is not its last.
     fn limit_first(&mut self, number: u32, level: f64) {
+        let same = |found: f64| found >= level * (1.0 - TOLERANCE);
         let mut at = self.links[number as usize].head;
         while at != NIL {
             let entry = self.entries[at as usize];
             at = entry.next;
             let flow = &mut self.flows[entry.flow as usize];
-            let fixed_now = flow.region == self.epoch && flow.fixed && flow.found == level;
+            let fixed_now = flow.region == self.epoch && flow.fixed && same(flow.found);
             if fixed_now && entry.ahead > flow.found_ahead {
                 (flow.limit, flow.found_ahead) = (number, entry.ahead);
                 flow.found_stands = NOWHERE;
@@ -709,17 +720,18 @@ impl FairShare {
     /// Fixes at `level` all that comes over links in which flows stand at it. What is long stands
     /// before the last of such links on its way.
     fn stand(&mut self, level: f64) {
+        let same = |found: f64| found >= level * (1.0 - TOLERANCE);
         loop {
             while let Some(number) = self.stood_in.pop() {
-                self.links[number as usize].full_at =
-                    level.min(self.links[number as usize].full_at);
+                let link = &mut self.links[number as usize];
+                link.full_at = link.full_at.min(level);
                 self.fix(number, level);
                 let mut at = self.links[number as usize].head;
                 while at != NIL {
                     let entry = self.entries[at as usize];
                     at = entry.next;
                     let flow = &mut self.flows[entry.flow as usize];
-                    if flow.region != self.epoch || flow.found != level {
+                    if flow.region != self.epoch || !same(flow.found) {
                         continue;
                     }
                     flow.found_held = true;

@@ -15,7 +15,7 @@ struct Known {
 /// Levels of all flows by progressive filling: raise all together; a flow that
 /// crosses a link that is full stays, and so does what comes over links in which a
 /// long flow stands; quadratic, from the definition.
-fn filling(capacities: &[f64], flows: &[Known]) -> Vec<f64> {
+fn filling(incast: usize, capacities: &[f64], flows: &[Known]) -> Vec<f64> {
     let mut level: Vec<Option<f64>> = vec![None; flows.len()];
     // Links ahead of the last one before which a flow stands.
     let mut before = vec![u8::MAX; flows.len()];
@@ -48,7 +48,7 @@ fn filling(capacities: &[f64], flows: &[Known]) -> Vec<f64> {
         {
             let stops = |step: &&Use| full.iter().any(|(link, _)| *link == step.link.index());
             if let Some(first) = known.path.iter().filter(stops).map(|step| step.ahead).max() {
-                stopped.push((flow, first, first == 0 && is_incast(flows, known)));
+                stopped.push((flow, first, first == 0 && is_incast(incast, flows, known)));
             }
         }
         for (flow, ..) in &stopped {
@@ -87,7 +87,7 @@ fn filling(capacities: &[f64], flows: &[Known]) -> Vec<f64> {
 }
 
 /// Whether enough long flows have the last link of this one as theirs.
-fn is_incast(flows: &[Known], known: &Known) -> bool {
+fn is_incast(least: usize, flows: &[Known], known: &Known) -> bool {
     let last = |known: &Known| {
         known
             .path
@@ -98,7 +98,7 @@ fn is_incast(flows: &[Known], known: &Known) -> bool {
     let bound = flows
         .iter()
         .filter(|other| other.long && last(other) == last(known));
-    bound.count() >= INCAST as usize
+    bound.count() >= least
 }
 
 fn flow_weight(known: &Known) -> f64 {
@@ -210,8 +210,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn rates_are_those_of_filling_everything_anew((capacities, history) in history()) {
-        let mut share = FairShare::new(capacities.iter().copied());
+    fn rates_are_those_of_filling_everything_anew((capacities, history) in history(), incast in 1u32..4) {
+        let mut share = FairShare::with_incasts_from(incast, capacities.iter().copied());
         let mut flows: Vec<(FlowId, Known)> = vec![];
         let mut rates: Vec<f64> = vec![];
         for events in history {
@@ -222,7 +222,7 @@ proptest! {
             share.settle(&mut changed);
             is_fair(&capacities, &share, &flows, TOLERANCE);
             let known: Vec<Known> = flows.iter().map(|flow| flow.1.clone()).collect();
-            for (flow, level) in flows.iter().zip(filling(&capacities, &known)) {
+            for (flow, level) in flows.iter().zip(filling(incast as usize, &capacities, &known)) {
                 let rate = share.rate(flow.0);
                 let expected = level * flow.1.weight;
                                 prop_assert!((rate - expected).abs() <= 1e-8 * expected, "{rate} {expected}");
