@@ -256,6 +256,18 @@ def test_all_arrives_by_a_third_group(routing: str, engine: str) -> None:
     assert found.jobs["messages_delivered"].to_pylist() == [72 * 71]
 
 
+def test_defaults_of_routing_stay_those_of_the_whole_network() -> None:
+    """Without a global link some router is two hops from one; what queues are compared stays."""
+    traffic = {"pattern": "uniform-random", "message": "4 KiB", "load": 0.6}
+    ways = []
+    for routing in ("ugal-l", {"algorithm": "ugal-l", "queue": "hybrid"}):
+        network = {**DRAGONFLY, "routing": routing}
+        broken = {"draw": [{"class": "global", "count": 2}]}
+        found = odonata.run(scenario(network, broken, nodes=72, traffic=traffic))
+        ways.append((found.links, found.jobs))
+    assert ways[0] == ways[1]
+
+
 def test_minimal_routing_names_the_two_groups() -> None:
     network = {**DRAGONFLY, "routing": "minimal"}
     load = {"kind": "all-to-all", "message": "4 KiB"}

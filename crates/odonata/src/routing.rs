@@ -7,9 +7,9 @@ use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::TrafficClass;
 
 use crate::error::SpecError;
-use crate::spec::{self, Network, Scenario, SwitchingName};
+use crate::spec::{self, Failures, Network, Scenario, SwitchingName};
 use crate::topology::classes::default_buffer;
-use crate::topology::moments;
+use crate::topology::{moments, whole_of};
 
 /// What holds for flows and for the bundles of a schedule's jobs, which have no queues that come and
 /// go: no thresholds.
@@ -87,7 +87,14 @@ pub(crate) fn routing_spec(
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
     let network = &scenario.network;
     let routing = &network.routing;
-    let spec = routing_spec(routing, &usual_of_packets(scenario, topology))?;
+    // What is usual in a network does not change as parts of it fail: results would be those of
+    // another rule.
+    let whole = match network.failures == Failures::default() {
+        true => None,
+        false => Some(whole_of(scenario)?),
+    };
+    let usual = usual_of_packets(scenario, whole.as_ref().unwrap_or(topology));
+    let spec = routing_spec(routing, &usual)?;
     let unfit = |error: RoutingError| unfit(&error, network);
     let built = match &routing.keys {
         _ if scenario.network.failures.has_moments() => {
