@@ -597,6 +597,7 @@ def test_what_if_takes_a_spine_down(files: Path) -> None:
     assert done.exit_code == 0, done.output
     said = json.loads(done.stdout)["without_switches"]
     expected = {"switch": "3", "neighbours": 2, "links_left": 3, "links": 4}
+    expected |= {"hosts_without_a_rail": []}
     assert (said["switches"], said["ends_s"]) == ([expected], {"1": 540})
     shown = run("cluster", "what-if", *options, *rest, "--without", "3", "--without", "2")
     assert "its 2 neighbours keep 3 of 4 links or more (75%" in " ".join(shown.output.split())
@@ -613,3 +614,33 @@ def test_what_if_takes_a_spine_down(files: Path) -> None:
     assert "with --machine also a switch of its network" in f"{alone.output}{alone.exception}"
     unused = run("cluster", "what-if", *options, *rest)
     assert "--machine needs --network flow, or --without" in unused.output
+
+
+def test_what_if_tells_whose_rail_a_switch_is(files: Path, tmp_path: Path) -> None:
+    """Second adapters of n0 to n3 are on a switch of their own, where the network has no nodes."""
+    hosts = {1: [0, 1, 2, 3], 2: [4, 5, 6, 7], 3: [0, 1, 2, 3]}
+    lines = []
+    for leaf, nodes in hosts.items():
+        lines += [f"switchguid=0x{leaf}", f'Switch 8 "S-{leaf:016x}" # "s{leaf}"']
+        for port, node in enumerate(nodes, 1):
+            guid, adapter = 16 * leaf + port + 256, leaf == 3
+            lines.append(f'[{port}] "H-{guid:016x}"[1] # "n{node} mlx5_{adapter:d}" lid 1 4xNDR')
+        for top in (8, 9):
+            lines.append(f'[{top - 1}] "S-{top:016x}"[{leaf}] # "top{top}" lid 1 4xNDR')
+    for top in (8, 9):
+        lines += [f"switchguid=0x{top}", f'Switch 8 "S-{top:016x}" # "top{top}"']
+        lines += [f'[{at}] "S-{at:016x}"[{top - 1}] # "s{at}" lid 1 4xNDR' for at in hosts]
+    (tmp_path / "cables").write_text("\n".join(lines) + "\n")
+    out = tmp_path / "machine"
+    written = run("cluster", "machine", "--links", tmp_path / "cables", "--out", out)
+    assert written.exit_code == 0, written.output
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol")
+    rest = ("--topology", files / "tree.conf", "--policy", "contiguous")
+    asked = ("cluster", "what-if", *options, *rest, "--machine", out / "machine.toml", "--without")
+    rail = " ".join(run(*asked, "s3").output.split())
+    assert "4 hosts lose a rail, an adapter on it (n0, n1, n2, …)" in rail
+    assert "no node loses its way" not in rail
+    said = json.loads(run(*asked, "s3", "--json").stdout)["without_switches"]["switches"][0]
+    assert said["hosts_without_a_rail"] == ["n0", "n1", "n2", "n3"]
+    assert "without switch top8 no node loses its way" in run(*asked, "top8").output
+    assert "takes 4 nodes with it" in str(run(*asked, "0").exception)

@@ -240,6 +240,8 @@ def what_if(
         fewer = predict(links, snapshot.without(gone))
     everywhere = frozenset(snapshot.machine.nodes)
     crossing = snapshot.ends_s(everywhere, runs, apart=True) if switches else {}
+    rails = frozenset(host for one in switches for host in one.hosts)
+    crossing |= snapshot.ends_s(rails, runs)
     if as_json:
 
         def to_dict(found: dict[str, list[Predicted]]) -> dict[str, Any]:
@@ -272,10 +274,11 @@ def what_if(
     for one in switches:
         out.print(escape(one.sentence()), soft_wrap=True)
     if switches:
-        running = "no job runs over several leaves"
+        where = "over several leaves" + (" or on these hosts" if rails else "")
+        running = f"no job runs {where}"
         if crossing:
             last = max(crossing, key=lambda id_: crossing[id_])
-            running = f"jobs over several leaves, which may miss it: {len(crossing)}; the last, "
+            running = f"jobs {where}, which may miss it: {len(crossing)}; the last, "
             running += f"{escape(last)}, ends in {_time(crossing[last])}"
         out.print(running, soft_wrap=True)
     if fewer:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from odonata import ScenarioError, _engine
 from odonata.errors import ClusterError
+from odonata.network.subnets import ports_of_hosts, read_subnet
 from odonata.scenario import as_scenario
 from odonata.simulate import ask_engine
 
@@ -26,6 +27,8 @@ class LostSwitch:
         neighbours: Switches that have lost links to it.
         left: Links to other switches that the one of them keeps that loses most.
         links: Links to other switches that this one had.
+        hosts: Hosts that keep their node, which is on the switch of their first adapter, and lose
+            another adapter (a rail), which a node has no link of its own for.
     """
 
     name: str
@@ -33,12 +36,21 @@ class LostSwitch:
     neighbours: int
     left: int
     links: int
+    hosts: tuple[str, ...] = ()
 
     def sentence(self) -> str:
         """For people."""
+        loses = "no node loses its way"
+        if self.hosts:
+            some = ", ".join(self.hosts[:3]) + (", …" if len(self.hosts) > 3 else "")
+            loses = (
+                f"{len(self.hosts)} {'host loses' if len(self.hosts) == 1 else 'hosts lose'} a "
+                f"rail, an adapter on it ({some}), though none is cut off; the network does "
+                "not show it: a node is on the switch of its first adapter with all bandwidth"
+            )
         return (
-            f"without switch {self.name} no node loses its way; its {self.neighbours} neighbours "
-            f"keep {self.left} of {self.links} links or more ({self.left / self.links:.0%} of the "
+            f"without switch {self.name} {loses}; its {self.neighbours} neighbours keep "
+            f"{self.left} of {self.links} links or more ({self.left / self.links:.0%} of the "
             "bandwidth to others)"
         )
 
@@ -49,6 +61,7 @@ class LostSwitch:
             "neighbours": self.neighbours,
             "links_left": self.left,
             "links": self.links,
+            "hosts_without_a_rail": list(self.hosts),
         }
 
 
@@ -84,7 +97,22 @@ def lost_switch(machine: ScenarioLike, name: str) -> LostSwitch:
     if not neighbours:
         raise ClusterError(f"--without {name}: has no links to other switches that work")
     worst = min(neighbours, key=lambda router: (has[router] / had[router], router))
-    return LostSwitch(name, without, len(neighbours), has[worst], had[worst])
+    cut_off = {router for router in had if not has[router]}
+    hosts = _rails(scenario, cut_off)
+    return LostSwitch(name, without, len(neighbours), has[worst], had[worst], hosts)
+
+
+def _rails(machine: Scenario, routers: set[int]) -> tuple[str, ...]:
+    """Hosts with an adapter on one of these routers, and their node on another one."""
+    network = machine.to_dict()["network"]
+    if network.get("family") != "ibnetdiscover" or network.get("interfaces", "joined") != "joined":
+        return ()
+    hosts = ports_of_hosts(read_subnet(machine.directory / network["file"]))
+    return tuple(
+        host
+        for host, (first, *others) in hosts.items()
+        if first["switch"] not in routers and any(port["switch"] in routers for port in others)
+    )
 
 
 def _out(described: Mapping[str, Any]) -> set[int]:
