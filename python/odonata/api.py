@@ -25,6 +25,7 @@ from odonata.progress import ProofBar, StudyBar, following
 from odonata.report.html.parts import facts, table
 from odonata.results import Result
 from odonata.scenario import Scenario, ScenarioLike, as_scenario
+from odonata.scenario.keys import changed_scenario
 from odonata.simulate import Progress, ask_engine
 from odonata.simulate import run as run_scenario
 
@@ -73,8 +74,10 @@ class Verification:
 def verify(
     scenario: ScenarioLike,
     *,
+    set: Mapping[str, Any] | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int], object] | bool = False,
+    **named: Any,
 ) -> Verification:
     """Proves that no packets can wait for each other forever, or shows how they could.
 
@@ -83,16 +86,19 @@ def verify(
 
     Args:
         scenario: A scenario or the name of its file.
+        set: Keys to change and their values, such as ``{"network.routing": "par"}``.
         seconds: Longest time to take. Default: as long as it takes.
         progress: Whether to show the progress, or a function that is called with the number of
             destinations that are done and the number of all destinations.
+        **named: Changes by the last part of a key, such as ``routing="par"``, as of :func:`sweep`.
 
     Raises:
         ScenarioError: If the scenario is wrong.
         KeyboardInterrupt: If it was interrupted.
     """
     with following(progress, ProofBar, "Proving") as reporting:
-        found = ask_engine(_engine.verify, as_scenario(scenario), reporting, seconds=seconds)
+        what = changed_scenario(scenario, set, named)
+        found = ask_engine(_engine.verify, what, reporting, seconds=seconds)
     return Verification(**{key: found[key] for key in Verification.__dataclass_fields__})
 
 
@@ -102,28 +108,35 @@ def verify(
 def saturation(
     scenario: ScenarioLike,
     *,
+    set: Mapping[str, Any] | None = None,
     highest: float = 1.0,
     tolerance: float = 0.01,
+    seeds: int = 1,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[float, int], object] | bool = False,
     notice: Callable[[str], object] = warn,
+    **named: Any,
 ) -> Saturation:
     """Finds the load above which a network delivers less than it is offered.
 
     Args:
         scenario: With at least one job whose traffic has a ``load``, and a duration; or the name
             of its file.
+        set: Keys to change and their values, such as ``{"network.routing": "par"}``.
         highest: Highest load to offer, as a fraction of the terminal bandwidth.
         tolerance: Width of the last bracket around the saturation load, as a share of that load.
+        seeds: Searches, with successive seeds: several give a 95 % interval of the load.
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for curve and picture; a search that was there before continues. Default:
             nothing is kept.
         progress: Whether to show how far it is, or a function that is called with the share and the
             simulations done.
         notice: Called with what a person should know. Default: a warning.
+        **named: Changes by the last part of a key, such as ``routing="par"``, as of :func:`sweep`.
 
     Raises:
+        ValueError: If there are no seeds.
         ScenarioError: If the scenario has no load to change, or cannot be run.
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted.
@@ -131,8 +144,11 @@ def saturation(
     from odonata.study.execution import STORE_FILE
     from odonata.study.saturation import find_saturation, write
 
-    what = as_scenario(scenario)
+    if seeds < 1:
+        raise ValueError(f"seeds: found {seeds}; allowed: at least 1")
+    what = changed_scenario(scenario, set, named)
     options: dict[str, Any] = {
+        "seeds": seeds,
         "highest": highest,
         "tolerance": tolerance,
         "jobs": jobs or os.cpu_count() or 1,
@@ -347,13 +363,17 @@ class Topology:
         return facts(plain) + table(shown, rows, "Link classes")
 
 
-def topology(scenario: ScenarioLike) -> Topology:
+def topology(
+    scenario: ScenarioLike, *, set: Mapping[str, Any] | None = None, **named: Any
+) -> Topology:
     """Looks at the network of a scenario without running it.
 
     Args:
         scenario: A scenario or the name of its file.
+        set: Keys to change and their values, such as ``{"network.routing": "par"}``.
+        **named: Changes by the last part of a key, such as ``routing="par"``, as of :func:`sweep`.
 
     Raises:
         ScenarioError: If the scenario is wrong.
     """
-    return Topology(as_scenario(scenario))
+    return Topology(changed_scenario(scenario, set, named))

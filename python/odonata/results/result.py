@@ -14,7 +14,7 @@ from odonata.errors import OutputError
 from odonata.libraries import library
 from odonata.output import CHECKPOINT_FILE, Claim, warn, write_file, write_json, write_parquet
 from odonata.results.stored import Maybe, read_keys
-from odonata.results.summary import LinkName, most_loaded_links, summarise, to_table
+from odonata.results.summary import LinkName, most_loaded_links, saturated_jobs, summarise, to_table
 from odonata.results.tables import SCHEMA_VERSION, TABLES, build_tables, read_tables
 from odonata.scenario import Scenario
 
@@ -168,17 +168,28 @@ class Result:
         return self.summary if name == "summary" else self._tables[name]
 
     def to_pandas(self, name: str) -> pd.DataFrame:
-        """A table as a pandas data frame; columns without empty values share their memory."""
-        return self.table(name).to_pandas(split_blocks=True)
+        """A table as a pandas data frame; columns without empty values share their memory.
+
+        Warns where messages are asked for and none were recorded.
+        """
+        return self._recorded(name).to_pandas(split_blocks=True)
+
+    def _recorded(self, name: str) -> pa.Table:
+        """A table, with a warning if it is empty as its rows were not to be recorded."""
+        table = self.table(name)
+        not_asked = self.scenario is not None and self.scenario.record.messages == "none"
+        if name == "messages" and not table.num_rows and not_asked:
+            warn('no message was recorded: set={"record.messages": "all"} records them')
+        return table
 
     def to_polars(self, name: str) -> pl.DataFrame:
-        """A table as a polars data frame, which shares its memory.
+        """A table as a polars data frame, which shares its memory; warns as `to_pandas` does.
 
         Raises:
             LibraryError: If polars is not installed (``pip install polars``).
         """
         frame: pl.DataFrame = library("polars", "a data frame of polars").from_arrow(
-            self.table(name)
+            self._recorded(name)
         )
         return frame
 
@@ -211,6 +222,28 @@ class Result:
         """What was run, in one line."""
         names = ", ".join(self.jobs["name"].to_pylist())
         return f"<Result of {self.meta['network']}, {self.meta['routing']}; jobs: {names}>"
+
+    def __str__(self) -> str:
+        """What was run and how it went, a line per job."""
+        from odonata import display
+
+        lines = [
+            f"{self.meta['network']}, {self.meta['routing']} routing, seed {self.meta['seed']}"
+        ]
+        full = saturated_jobs(self.summary_dict)
+        for job in self.summary_dict["jobs"]:
+            facts = [
+                ("run time", display.duration(job["run_time_ps"])),
+                ("mean latency", display.duration(job["message_latency_mean_ps"])),
+                ("p99", display.duration(job["message_latency_p99_ps"])),
+                ("delivered", display.rate(job["accepted_bytes_per_s_per_node"]) + " per node"),
+            ]
+            known = [f"{what} {text}" for what, text in facts if display.NO_VALUE not in text]
+            if job["name"] in full:
+                known.append("saturated: latencies grow with the length of the run")
+            told = ", ".join([f"{job['nodes']:,} nodes", *known])
+            lines.append(f"  {job['name']}: {told}")
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         """What was run and how it went, for notebooks."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from odonata.errors import Problem, ScenarioError
 from odonata.scenario.problem import nearest
-from odonata.scenario.scenario import Scenario
+from odonata.scenario.scenario import Scenario, ScenarioLike, as_scenario
 from odonata.scenario.schema import scenario_schema
 
 #: Keys by which a table says what it is.
@@ -24,6 +24,30 @@ def changes_from(data: Any, key: str) -> Iterator[str]:
     """
     schema = scenario_schema()
     return _changes(schema, schema["$defs"], data, "", key)
+
+
+def changes_by_key(
+    scenario: Scenario, changes: Mapping[str, Any] | None, named: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Changes by key, and those by the last part of a key, whose keys are completed.
+
+    Raises:
+        ScenarioError: If a name is the end of no key, or of several.
+    """
+    full = {full_key(scenario, name): value for name, value in named.items()}
+    return {**(changes or {}), **full}
+
+
+def changed_scenario(
+    given: ScenarioLike, changes: Mapping[str, Any] | None, named: Mapping[str, Any]
+) -> Scenario:
+    """The scenario that is given in one of the forms of ``ScenarioLike``, changed.
+
+    Raises:
+        ScenarioError: If it is none, a name is no key's, or a change makes it none.
+    """
+    scenario = as_scenario(given)
+    return as_scenario(scenario, changes_by_key(scenario, changes, named))
 
 
 def full_key(scenario: Scenario, name: str) -> str:

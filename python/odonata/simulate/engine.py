@@ -19,8 +19,9 @@ from odonata.errors import (
 from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.plug_ins.calls import resolved
 from odonata.results import Result
-from odonata.scenario import Scenario, ScenarioLike, as_scenario
+from odonata.scenario import Scenario, ScenarioLike
 from odonata.scenario.files import difference, essence, words
+from odonata.scenario.keys import changed_scenario
 from odonata.simulate.checkpoint import (
     Checkpoint,
     CheckpointEvent,
@@ -58,6 +59,7 @@ def run(
     seed: int | None = None,
     progress: Callable[[Progress], object] | bool | None = None,
     checkpoint: Checkpoint | None = None,
+    **named: Any,
 ) -> Result:
     """Simulates a scenario; Ctrl-C stops it.
 
@@ -71,6 +73,7 @@ def run(
         checkpoint: Where and how often to write checkpoints; the run continues from one that is
             already there. Ctrl-C and SIGTERM write a last one. Whether there are checkpoints, and
             how often the run was stopped, changes nothing in the result.
+        **named: Changes by the last part of a key, such as ``routing="par"``, as of :func:`sweep`.
 
     Returns:
         Everything that was measured.
@@ -82,7 +85,7 @@ def run(
         CheckpointError: If there is a checkpoint, but the run cannot continue from it.
         OutputError: If the directory of the checkpoints holds something else.
     """
-    scenario = as_scenario(scenario, set)
+    scenario = changed_scenario(scenario, set, named)
     scenario.check_runnable()
     if seed is not None:
         scenario = scenario.with_set({"seed": seed})

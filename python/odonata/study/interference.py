@@ -22,7 +22,8 @@ from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.results.stored import Maybe, check_below, read_keys, read_table, refusal
 from odonata.results.tables import with_units
-from odonata.scenario import Scenario, ScenarioLike, as_scenario
+from odonata.scenario import Scenario, ScenarioLike
+from odonata.scenario.keys import changed_scenario
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
 
 #: The outcome in its directory.
@@ -180,6 +181,7 @@ class Interference:
 def interference(
     scenario: ScenarioLike,
     *,
+    set: Mapping[str, Any] | None = None,
     target: str | int | None = None,
     pairs: bool = True,
     attribution: bool = True,
@@ -187,6 +189,7 @@ def interference(
     out: str | os.PathLike[str] | None = None,
     progress: Callable[[float, int], object] | bool | None = None,
     notice: Callable[[str], object] = warn,
+    **named: Any,
 ) -> Interference:
     """Simulates jobs alone, in pairs and all together, on the same nodes and with equal draws.
 
@@ -195,6 +198,7 @@ def interference(
 
     Args:
         scenario: With at least two jobs, or the name of its file.
+        set: Keys to change and their values, such as ``{"network.routing": "par"}``.
         target: Name or number of the job under study: only this job runs alone, and in pairs with
             each other job. Default: all jobs.
         pairs: Whether to simulate pairs of jobs for the interference matrix. N jobs have N (N − 1)
@@ -207,13 +211,14 @@ def interference(
             shows a bar in the terminal or notebook.
         notice: Called with the reason if simulations that are there already have to be repeated.
             Default: a warning.
+        **named: Changes by the last part of a key, such as ``routing="par"``, as of :func:`sweep`.
 
     Raises:
         ScenarioError: If the scenario has fewer than two jobs that do something, no job of the
             target's name, or cannot be run.
         OutputError: If the directory cannot be written.
     """
-    scenario = as_scenario(scenario)
+    scenario = changed_scenario(scenario, set, named)
     if attribution and scenario.simulation.engine == "flow":
         message = (
             'found "flow"; allowed: "packet", as flows have no queues that tell who waits for '

@@ -12,6 +12,7 @@ import pyarrow as pa
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
+from odonata import display
 from odonata.errors import Problem
 from odonata.output import (
     Claim,
@@ -92,6 +93,24 @@ class Saturation:
     throughput: float
     points: Sequence[LoadPoint]
     by_seed: Mapping[int, tuple[float, float, float]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Where it saturates, in one line; the loads are in ``points``."""
+        return f"<{answer(self).capitalize()}; {len(self.points)} loads>"
+
+    def __str__(self) -> str:
+        """The load-latency curve, and where it ends."""
+        lines = [f"{'load':>8}  {'delivered':>9}  {'mean latency':>12}  {'p99':>10}"]
+        for point in self.points:
+            cells = (
+                f"{point.load:>8.4g}",
+                f"{display.percent(point.accepted_bytes_per_s / point.offered_bytes_per_s):>9}",
+                f"{display.duration(point.latency_ps):>12}",
+                f"{display.duration(point.latency_p99_ps):>10}",
+                "saturated" if point.saturated else "",
+            )
+            lines.append("  ".join(cells).rstrip())
+        return "\n".join([*lines, f"{answer(self).capitalize()}."])
 
     @property
     def over_seeds(self) -> Mean | None:

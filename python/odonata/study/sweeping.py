@@ -19,7 +19,7 @@ from odonata.output import Claim, warn
 from odonata.progress import SweepBar, following
 from odonata.scenario import Scenario, ScenarioLike, as_scenario, typed_value
 from odonata.scenario.files import named_files
-from odonata.scenario.keys import full_key
+from odonata.scenario.keys import changes_by_key
 from odonata.simulate import ask_engine
 from odonata.study.bases import FIXED_COLUMNS
 from odonata.study.execution import STORE_FILE
@@ -154,7 +154,7 @@ def sweep(
         KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
     """
     base = as_scenario(scenario)
-    changes = {**(set or {}), **{full_key(base, name): value for name, value in named.items()}}
+    changes = changes_by_key(base, set, named)
     study = sweep_study(base, changes, networks=networks, measure=measure, repetitions=repetitions)
     return _swept(Sweep(study, go_on=True), None, out, jobs, progress, seen, notice)
 
