@@ -151,6 +151,12 @@ def test_maintenance_on_the_command_line_counts_or_names_nodes(log: Path, tmp_pa
     told = " ".join(told.split())
     assert "maintenance from 2026-12-01 08:00 UTC on changes nothing: all jobs had ended" in told
     assert "outage from 2024-06-19 00:00 UTC on changes nothing" in told
+    # Said last, and the time after the jobs costs nothing.
+    assert told.index("changes nothing") > told.index("Results in")
+    assert "withheld: 0.0 node-hours start later: 0 jobs" in told
+    for option in ("--maintenance", "--outage"):
+        early = (option, "2020-12-01T08:00..+4h,2", "--out", tmp_path / "early")
+        assert "which is over by the first submission, 20" in said("schedule", log, *early)
     wrong = said("schedule", log, "--maintenance", "0s..5s,n3", "--out", tmp_path / "none")
     assert "how many, such as 64, or which, such as 0-63" in wrong
 
@@ -347,6 +353,12 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     assert {row["node_list"] for row in rows if row["schedule"] == "slurm"} == {"nid003"}
     # Two nodes for 3540 s.
     assert "withheld: 2.0 node-hours" in kept.output
+    assert "changes nothing" not in kept.output
+    dates = ("--maintenance", "2030-01-02T12:00..+4h,nid001")
+    late = " ".join(call(*common, *dates, "--out", tmp_path / "late").output.split())
+    assert "maintenance from 2030-01-02 12:00 UTC on changes nothing: all jobs had ended" in late
+    early = ("--outage", "2001-01-02T12:00..+4h,nid001")
+    assert "which is over by the first submission" in said(*common, *early, "--out", tmp_path / "e")
     none = ("--out", tmp_path / "none")
     assert '"nid009"; allowed: nodes of the configuration' in said(
         *common, "--outage", "1s..,nid009", *none

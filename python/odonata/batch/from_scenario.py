@@ -13,7 +13,6 @@ from odonata.batch.declared import (
     Reservation,
     SpeedUpNetwork,
 )
-from odonata.batch.describe import moment_text
 from odonata.batch.joblog import JobLog, queue_log, read_job_log
 from odonata.batch.network import (
     BY_MODE,
@@ -27,7 +26,7 @@ from odonata.batch.network import (
 from odonata.batch.options import Outage, Window, numbers, times
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
-from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance
+from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance, without_effect
 from odonata.errors import Problem
 from odonata.scenario import Scenario
 
@@ -151,17 +150,9 @@ class ScheduleRun:
         Args:
             made: One of the schedules.
         """
-        last = max((end for end in made.jobs["end_s"].to_pylist() if end is not None), default=0)
-        times = [(one.name, one.start) for one in self._windows]
-        times += [("outage", one.at) for one in self._outages.get(made.name, ())]
-        epoch = self.log.meta["epoch"]
-        return [
-            f"{what} from {moment_text(start, epoch)} on changes nothing: all jobs had ended by "
-            f"{moment_text(last, epoch)}. Times are dates of the log, or durations after its first "
-            "submission, such as 12h."
-            for what, start in times
-            if start >= last
-        ]
+        starts = [(one.name, one.start) for one in self._windows]
+        starts += [("outage", one.at) for one in self._outages.get(made.name, ())]
+        return without_effect(made.jobs, starts, self.log.meta["epoch"])
 
     def _machine_nodes(self) -> int:
         """Nodes of the machine, which no log says."""

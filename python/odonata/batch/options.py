@@ -10,6 +10,7 @@ from typing import Any
 
 from odonata import _engine
 from odonata.batch.declared import MultifactorTable, Schedule
+from odonata.batch.describe import moment_text
 from odonata.errors import JobLogError
 from odonata.plug_ins import known
 from odonata.units import Span, UnitError
@@ -155,7 +156,8 @@ def times(
         epoch: Unix time of the log's second 0, where known.
 
     Raises:
-        JobLogError: If one of them is none, or the end does not lie after the start.
+        JobLogError: If one of them is none, the end does not lie after the start, or not after the
+            first submission.
     """
     try:
         begin = moment(start, first, epoch)
@@ -169,6 +171,12 @@ def times(
         raise JobLogError(
             f'{what}: found "{start}..{end}", but its end must lie after its start; allowed: a '
             f'later end, or how long it lasts, such as "{start}..+4h"'
+        )
+    if until <= first:
+        raise JobLogError(
+            f'{what}: found "{start}..{end}", which is over by the first submission, '
+            f"{moment_text(first, epoch)}; allowed: dates of the log, or durations after its first "
+            "submission, such as 12h"
         )
     return begin, until
 

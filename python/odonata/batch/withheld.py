@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from odonata import _engine, display
+from odonata.batch.describe import moment_text
 from odonata.columns import numbers
 
 if TYPE_CHECKING:
@@ -87,14 +88,42 @@ def withheld_seconds(windows: Sequence[Withheld], machine_nodes: int) -> int:
     return total
 
 
+def without_effect(jobs: Any, starts: Iterable[tuple[str, int]], epoch: int | None) -> list[str]:
+    """Sentences on what began after all jobs had ended, and would have by their time limits.
+
+    Args:
+        jobs: Of a schedule.
+        starts: What began, such as maintenance, and when, in the log's time.
+        epoch: Unix time of the log's second 0, where known.
+    """
+    last, end = _last_end(jobs), max((at for at in jobs["end_s"].to_pylist() if at), default=0)
+    return [
+        f"{what} from {moment_text(start, epoch)} on changes nothing: all jobs had ended by "
+        f"{moment_text(end, epoch)}. Times are dates of the log, or durations after its first "
+        "submission, such as 12h."
+        for what, start in starts
+        if start >= last
+    ]
+
+
+def _last_end(jobs: Any) -> int:
+    """When the last job ended, or would have by its time limit, in the log's time."""
+    times = (jobs[name].to_pylist() for name in ("start_s", "end_s", "requested_s"))
+    started = (job for job in zip(*times, strict=True) if job[0] is not None)
+    return max((max(end or 0, start + (limit or 0)) for start, end, limit in started), default=0)
+
+
 def cost_of_maintenance(schedule: Schedule, without: Schedule) -> dict[str, Any]:
     """What a maintenance costs: nodes for a time, and jobs that start later.
+
+    One that begins after all jobs have ended withholds nothing.
 
     Args:
         schedule: With maintenance.
         without: The same schedule without.
     """
-    windows = [one for one in withheld(schedule) if one.name == MAINTENANCE]
+    last = _last_end(schedule.jobs)
+    windows = [one for one in withheld(schedule) if one.name == MAINTENANCE and one.start < last]
     starts, before = (numbers(each.jobs, "start_s") for each in (schedule, without))
     both = (starts >= 0) & (before >= 0)
     later = (starts - before)[both]

@@ -130,9 +130,6 @@ def schedule(
             claim=held,
             notice=notices(console),
         )
-    made = next((each for each in schedules[: len(run.names)] if each.cost), None)
-    for sentence in [] if made is None else run.without_effect(made):
-        notices(console)(sentence)
     if as_json:
         print_json(
             {
@@ -147,6 +144,10 @@ def schedule(
         if run.log.report is not None:
             print_report(terminal(), run.log.report)
         print_outcomes(terminal(), schedules, directory, _counted(run.log, schedules[0]))
+    # Below the tables, where it is not missed.
+    made = next((each for each in schedules[: len(run.names)] if each.cost), None)
+    for sentence in [] if made is None else run.without_effect(made):
+        notices(console)(sentence)
 
 
 def _scenario(

@@ -147,7 +147,7 @@ def slurm(
         raise click.UsageError("--seed changes nothing without --mtbf TIME")
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
-    from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance
+    from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance, without_effect
     from odonata.output import claim
     from odonata.progress import JobsBar
 
@@ -157,13 +157,14 @@ def slurm(
     # Whether the results have a place is known before anything is simulated.
     with claim(out, log.stem) as held:
         directory = held.directory
+        failing = listed_nodes(read, outages, "--outage")
         options: dict[str, Any] = {
             "settings": settings,
             "recorded_priorities": recorded_priorities,
             "seconds_per_test": test_time,
             "grap": grap,
             "grap_mode": grap_mode,
-            "outages": listed_nodes(read, outages, "--outage"),
+            "outages": failing,
             "failures": failures or None,
             "requeue": requeue,
             "seed": seed,
@@ -242,6 +243,11 @@ def slurm(
             print_reasons(terminal(), each)
         print_cost_of_maintenance(terminal(), simulated)
         terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
+    starts = [(MAINTENANCE, one.start_s) for one in kept_free] + [
+        ("outage", o.start_s) for o in failing
+    ]
+    for sentence in without_effect(simulated.jobs, starts, read.meta["epoch"]):
+        notices(console)(sentence)
 
 
 def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedNodes]:
