@@ -283,3 +283,26 @@ def test_one_large_change_leaves_room_for_the_others(tmp_path: Path, p99: float)
     assert at[1] - at[0] > 0.08
     assert high > 100 * (1.05 * p99 - 1)
     assert ("logarithmic beyond 10 %" in axes.get_xlabel()) == (p99 > 1)
+
+
+def test_lengths_are_told_where_latencies_grow_with_them(tmp_path: Path) -> None:
+    """Half of what an adversarial load of 0.5 offers piles up; of 0.05 all arrives."""
+    for load, told in ((0.5, True), (0.05, False)):
+        directories = []
+        for duration in ("15 us", "40 us"):
+            traffic = {"pattern": "adversarial", "message": "512 B", "load": load}
+            scenario = Scenario.from_dict(
+                {
+                    "network": {"family": "dragonfly", "p": 2, "a": 4, "h": 2},
+                    "simulation": {"warmup": "5 us", "duration": duration},
+                    "job": [{"name": "load", "nodes": 72, "traffic": traffic}],
+                }
+            )
+            name = f"{load}-{duration.partition(' ')[0]}"
+            directories.append(odonata.run(scenario).save(tmp_path / name))
+        said = [one for one in compare(*directories).notices if "different times" in one]
+        expected = (
+            f"Measured for different times: {load}-15 10.0 µs, {load}-40 35.0 µs. Latencies of load "
+            "grow with that time, so that their change is no effect of the settings alone."
+        )
+        assert said == [expected] * told

@@ -202,6 +202,41 @@ def test_the_command_tells_programs_and_people(
     assert ended.value.code == 2 and "left, right, third" in capsys.readouterr().err
 
 
+def test_a_saturated_job_is_marked_and_lengths_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three nodes send three times what a fourth takes, which sends freely: half of all arrives."""
+    incast = {"pattern": "hot-spot", "hot_ranks": [0], "fraction": 1.0, "load": 1.0}
+    shift = {"pattern": "shift", "offset": 1, "load": 0.3}
+    jobs = [
+        {"name": name, "placement": nodes, "traffic": {**traffic, "message": "4 KiB"}}
+        for name, nodes, traffic in (("incast", [0, 8, 16, 24], incast), ("shift", [1, 9], shift))
+    ]
+    what = scenario(*jobs, simulation={"duration": "120 us", "warmup": "20 us"})
+    found = interference(what, out=tmp_path, jobs=2)
+    rows = {(row["name"], row["beside"]): row for row in found.latencies.to_pylist()}
+    assert {row["end_ps"] for row in rows.values()} == {120_000_000}
+    for beside in ("alone", "together"):
+        assert rows["incast", beside]["saturated"] and not rows["shift", beside]["saturated"]
+        assert rows["incast", beside]["delivered_share"] == pytest.approx(1 / 2, abs=0.03)
+    sentence = module.saturated(found)
+    assert list(sentence) == ["incast"] and "alone and with all others" in sentence["incast"]
+    print_interference(Console(width=200), found, tmp_path)
+    shown = capsys.readouterr().out
+    assert "incast (saturated)" in shown and "shift (saturated)" not in shown
+    assert "incast alone 120 µs" in shown and "all together 120 µs" in shown
+    assert any("incast is saturated" in str(part) for part in section(tmp_path).parts)
+    # Analyses of before this was kept lack it.
+    file = tmp_path / "latencies.parquet"
+    pq.write_table(
+        pq.read_table(file).drop_columns(["end_ps", "delivered_share", "saturated"]), file
+    )
+    old = module.load(tmp_path)
+    assert module.saturated(old) == {} and module.lengths(old) == []
+    print_interference(Console(width=200), old, tmp_path)
+    assert "Simulated" not in capsys.readouterr().out
+
+
 def test_it_says_who_was_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three nodes send to one at full rate, so that each has to wait for most of the time; the
     others' node takes all that comes."""

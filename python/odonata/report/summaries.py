@@ -307,7 +307,8 @@ def print_interference(console: Console, found: Interference, directory: Path) -
         slowdown = job["slowdown"]
         times = [display.duration(job[key]["mean"]) for key in ("alone_ps", "together_ps")]
         ratios = [_times(slowdown[key]) for key in ("mean", "p50", "p99")]
-        shown.add_row(escape(job["job"]), *times, *ratios)
+        mark = " (saturated)" if job["job"] in answer["saturated"] else ""
+        shown.add_row(escape(job["job"]) + mark, *times, *ratios)
     console.print(shown)
     ended = [job for job in answer["jobs"] if (job["alone_ps"].get("run_time") or 0) > 0]
     if ended:
@@ -316,7 +317,10 @@ def print_interference(console: Console, found: Interference, directory: Path) -
             times = [display.duration(job[key]["run_time"]) for key in ("alone_ps", "together_ps")]
             shown.add_row(escape(job["job"]), *times, _times(job["slowdown"]["run_time"]))
         console.print(shown)
-    for sentence in answer["unfinished"]:
+    runs = [f"{escape(one['run'])} {display.duration(one['end_ps'])}" for one in answer["lengths"]]
+    if runs:
+        console.print(f"Simulated: {', '.join(runs)}", style="dim", soft_wrap=True)
+    for sentence in (*answer["saturated"].values(), *answer["unfinished"]):
         console.print(f"[yellow]Note:[/] {escape(sentence)}", soft_wrap=not has_edge(console))
     if answer["matrix"]:
         caused = found.caused()

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from odonata import display
@@ -190,7 +191,34 @@ class Comparison:
             for row in summary.get("saturations", ())
             if row["saturation_load"] is None
         ]
-        return [*([] if differ is None else [differ]), *ended, *dict.fromkeys(never)]
+        return [
+            *([] if differ is None else [differ]),
+            *ended,
+            *self._lengths(),
+            *dict.fromkeys(never),
+        ]
+
+    def _lengths(self) -> list[str]:
+        """That results were measured for different times, if latencies grow with that time."""
+        times = {
+            one.label: float(np.mean([s["run"]["measured_ps"] for s in one.summaries.values()]))
+            for one in self.results
+            if all("run" in summary for summary in one.summaries.values())
+        }
+        grow = dict.fromkeys(
+            name
+            for one in self.results
+            for summary in one.summaries.values()
+            for name in saturated_jobs(summary)
+        )
+        if not grow or max(times.values()) <= 1.05 * min(times.values()):
+            return []
+        each = ", ".join(f"{label} {display.duration(time)}" for label, time in times.items())
+        jobs = " and ".join(grow)
+        return [
+            f"Measured for different times: {each}. Latencies of {jobs} grow with that time, so "
+            "that their change is no effect of the settings alone."
+        ]
 
     def _repr_html_(self) -> str:
         shown: str = self.table.to_pandas()._repr_html_()

@@ -15,12 +15,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from odonata import display
 from odonata.errors import Problem
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plots.waits import wait_rows
 from odonata.progress import StudyBar, following
 from odonata.results import SCENARIO_FILE, Result
 from odonata.results.stored import Maybe, check_below, read_keys, read_table, refusal
+from odonata.results.summary import is_open_loop, saturated_jobs
 from odonata.results.tables import with_units
 from odonata.scenario import Scenario, ScenarioLike
 from odonata.scenario.keys import changed_scenario
@@ -63,6 +65,11 @@ LATENCIES = pa.schema(
         pa.field("name", pa.string()),
         pa.field("messages", pa.int64()),
         pa.field("run_time_ps", pa.int64()),
+        # Simulated time of the run, and of a job with traffic the share of what it offered that
+        # was delivered, and whether the rest piled up.
+        pa.field("end_ps", pa.int64()),
+        pa.field("delivered_share", pa.float64()),
+        pa.field("saturated", pa.bool_()),
         *(pa.field(f"message_latency_{figure}_ps", pa.float64()) for figure in _FIGURES),
     ]
 )
@@ -97,6 +104,8 @@ HELD = pa.schema(
     ]
 )
 
+#: Columns of latencies that earlier analyses lack.
+_LATER = ("end_ps", "delivered_share", "saturated")
 #: Columns of waits that always have a value.
 _SUMMED = ("sending_ps", "blocking_ps", "waited_ps", "share")
 
@@ -335,15 +344,17 @@ class _Plan:
         together = done[self.name(self.everybody)]
         slowdowns, matrix, latencies = [], [], []
         for job in self.victims:
-            alone = done[self.name((job,))]["jobs"][job]
+            by_itself = done[self.name((job,))]
+            alone = by_itself["jobs"][job]
             slowdowns += _slowdowns(job, self.names[job], alone, together["jobs"][job])
-            latencies.append(_latencies(ALONE, job, self.names[job], alone))
-            latencies.append(_latencies(TOGETHER, job, self.names[job], together["jobs"][job]))
+            latencies.append(_latencies(ALONE, job, self.names[job], by_itself))
+            latencies.append(_latencies(TOGETHER, job, self.names[job], together))
             for by in self.everybody if self.pairs else ():
                 if by == job:
                     continue
                 pair = (min(job, by), max(job, by))
-                beside = done[self.name(pair)]["jobs"][job]
+                both = done[self.name(pair)]
+                beside = both["jobs"][job]
                 mean = "message_latency_mean_ps"
                 matrix.append(
                     {
@@ -356,7 +367,7 @@ class _Plan:
                     }
                 )
                 if len(self.everybody) > 2:
-                    latencies.append(_latencies(self.names[by], job, self.names[job], beside))
+                    latencies.append(_latencies(self.names[by], job, self.names[job], both))
         waits = _waits(together["waits"], self.victims)
         return Interference(
             self.scenario,
@@ -374,10 +385,11 @@ class _Plan:
 
 
 def keep_latencies(result: Result) -> Record:
-    """Message latencies of every job, and when it ended."""
+    """Message latencies of every job, when it ended, and what arrived of what it offered."""
     histograms = result.histograms.to_pylist()
+    full = saturated_jobs(result.summary_dict)
     jobs = []
-    for row in result.jobs.to_pylist():
+    for row, summary in zip(result.jobs.to_pylist(), result.summary_dict["jobs"], strict=True):
         buckets = [
             (bucket["low_ps"], bucket["high_ps"], bucket["count"])
             for bucket in histograms
@@ -385,7 +397,12 @@ def keep_latencies(result: Result) -> Record:
         ]
         figures = {f"message_latency_{f}_ps": row[f"message_latency_{f}_ps"] for f in _FIGURES}
         run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
-        jobs.append({**figures, "run_time_ps": run_time, "buckets": buckets})
+        offered = summary["offered_bytes_per_s"] if is_open_loop(summary) else None
+        load = {
+            "delivered_share": _ratio(row["accepted_bytes_per_s"], offered),
+            "saturated": row["name"] in full,
+        }
+        jobs.append({**figures, "run_time_ps": run_time, **load, "buckets": buckets})
     return {"end_ps": int(result.meta["end_ps"]), "jobs": jobs}
 
 
@@ -459,12 +476,15 @@ def _slowdowns(
     ]
 
 
-def _latencies(beside: str, job: int, name: str, kept: Mapping[str, Any]) -> dict[str, Any]:
+def _latencies(beside: str, job: int, name: str, run: Mapping[str, Any]) -> dict[str, Any]:
+    kept = run["jobs"][job]
     figures = {key: value for key, value in kept.items() if key.startswith("message_latency")}
     messages = sum(count for _, _, count in kept["buckets"])
     run_time = kept["run_time_ps"]
     row = {"beside": beside, "job": job, "name": name, "messages": messages}
-    return {**row, "run_time_ps": run_time, **figures}
+    # Simulations of before it was kept lack the load.
+    load = {key: kept.get(key) for key in ("delivered_share", "saturated")}
+    return {**row, "run_time_ps": run_time, "end_ps": run["end_ps"], **load, **figures}
 
 
 def _waits(kept: Sequence[dict[str, Any]], victims: Sequence[int]) -> list[dict[str, Any]]:
@@ -520,10 +540,43 @@ def figures(found: Interference, links: int = 5) -> dict[str, Any]:
         "jobs": jobs,
         "matrix": matrix,
         "unfinished": unfinished(found),
+        "saturated": saturated(found),
+        "lengths": lengths(found),
         "held": [
             {"name": name, "pairs": len(rows), "longest": rows[0]} for name, rows in held.items()
         ],
     }
+
+
+def lengths(found: Interference) -> list[dict[str, Any]]:
+    """Simulated time of each job's run by itself and of that with all jobs, where it is known."""
+    rows = [row for row in found.latencies.to_pylist() if row["end_ps"] is not None]
+    together = [row["end_ps"] for row in rows if row["beside"] == TOGETHER][:1]
+    alone = [
+        {"run": f"{row['name']} alone", "end_ps": row["end_ps"]}
+        for row in rows
+        if row["beside"] == ALONE
+    ]
+    return [*alone, *({"run": "all together", "end_ps": end} for end in together)]
+
+
+def saturated(found: Interference) -> dict[str, str]:
+    """Jobs whose traffic piled up, each with a sentence on what that means for its figures."""
+    rows = {(row["name"], row["beside"]): row for row in found.latencies.to_pylist()}
+    sentences = {}
+    for name in dict.fromkeys(row["name"] for row in found.latencies.to_pylist()):
+        runs = {"alone": rows[name, ALONE], "with all others": rows[name, TOGETHER]}
+        full = [where for where, row in runs.items() if row["saturated"]]
+        if full:
+            shares = [
+                f"{display.percent(row['delivered_share'])} {where}" for where, row in runs.items()
+            ]
+            sentences[name] = (
+                f"{name} is saturated {' and '.join(full)}: the network delivers "
+                f"{' and '.join(shares)} of what it offers, so that its latencies grow with the "
+                "length of the run, and their ratio says little."
+            )
+    return sentences
 
 
 def unfinished(found: Interference) -> list[str]:
@@ -605,7 +658,14 @@ def load(directory: Path) -> Interference:
             or pa.types.is_string(field.type)
             or field.name in ("job", "by_job", "link", *_SUMMED)
         ]
-        tables[name] = read_table(file, schema, full=full)
+        later = _LATER if schema is LATENCIES else ()
+        table = read_table(file, schema, full=full, later=later)
+        for column in later:
+            if column not in table.column_names:
+                table = table.append_column(
+                    schema.field(column), pa.nulls(len(table), schema.field(column).type)
+                )
+        tables[name] = table.select(schema.names)
         for column in ("job", "by_job"):
             if column in schema.names:
                 check_below(file, tables[name], column, len(names), "jobs")

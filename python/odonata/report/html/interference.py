@@ -11,7 +11,7 @@ from odonata import display
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, paragraph, source, table
 from odonata.report.html.run import waits
-from odonata.study.interference import load, unfinished
+from odonata.study.interference import load, saturated, unfinished
 
 #: Pairs of nodes that are shown at most.
 MOST_HELD = 40
@@ -51,7 +51,10 @@ def section(directory: Path, *, brief: bool = False) -> Section:
                     "Message latencies and run times of each job alone and with all others",
                     texts=2,
                 ),
-                *(paragraph(sentence, "warning") for sentence in unfinished(found)),
+                *(
+                    paragraph(sentence, "warning")
+                    for sentence in (*saturated(found).values(), *unfinished(found))
+                ),
             ],
         )
     ]
