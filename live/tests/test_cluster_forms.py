@@ -182,7 +182,8 @@ def test_every_command_takes_every_form_of_topology(form: str, files: Path) -> N
     assert (job["job"], job["start_s"]) == ("2", 540)
 
 
-@pytest.mark.parametrize("form", TOPOLOGIES)
+# A subnet is taken with its cables, by --links.
+@pytest.mark.parametrize("form", [form for form in TOPOLOGIES if form != "subnet"])
 def test_the_scenario_of_a_machine_has_its_switches_and_hosts(form: str, files: Path) -> None:
     out, taken = files / "machine", files / "taken"
     taken.write_text("n[1-3]\nn[4-7]\n")
@@ -277,6 +278,12 @@ def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path
     )
     strangers = run("cluster", "machine", "--topology", files / "links", "--nodes", "n[7-8]")
     assert "1 of 2 nodes are on no switch, such as n8" in str(strangers.exception)
+    # Nothing of a subnet's cables is lost without a word, and sinfo's lines are no links.
+    cabled = run("cluster", "machine", "--topology", files / "subnet")
+    assert f"allowed: --links {files / 'subnet'}" in str(cabled.exception)
+    (files / "states").write_text("n1 idle\nn2 alloc\nn3 drain*\n")
+    states = run("cluster", "machine", "--topology", files / "states")
+    assert "line 1: found 'n1 idle', nodes and their states" in str(states.exception)
 
 
 def test_the_cables_of_a_machine_say_its_links(files: Path) -> None:
@@ -336,6 +343,16 @@ def test_a_real_fabric_becomes_a_machine(tmp_path: Path) -> None:
     # So many hosts are named by adapters (docs/forwarding-tables.md).
     assert len(hosts_of(scenario)) == 122
     assert "local: 532 links of 50 GB/s" in (tmp_path / "ndr" / "machine.toml").read_text()
+    options = ("--links", fabric, "--nodes", "a05-p1-dgx-01-c01,a05-p1-dgx-01-c03")
+    two = run("cluster", "machine", *options, "--out", tmp_path / "two")
+    told = (
+        "191 nodes, 2 of them with a name in hosts.txt; the others are 120 hosts that are not "
+        "asked for and 69 adapters that name no host"
+    )
+    assert told in " ".join(two.output.split())
+    written = (tmp_path / "two" / "machine.toml").read_text().replace("\n# ", " ")
+    assert told in written
+    assert odonata.topology(tmp_path / "two" / "machine.toml").description["nodes"] == 191
 
 
 @pytest.mark.parametrize("form", [*NODES, *NAMES])

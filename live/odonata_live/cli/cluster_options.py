@@ -86,8 +86,12 @@ def group_option(command: Command) -> Command:
     )(command)
 
 
-def read_topology(path: Path) -> Topology:
+def read_topology(path: Path, *, alone: bool = False) -> Topology:
     """The topology in a file that ``--topology`` names.
+
+    Args:
+        path: The file.
+        alone: As of :func:`odonata_live.cluster.topologies.read_topology_file`.
 
     Raises:
         ClusterError: If it is none.
@@ -95,7 +99,7 @@ def read_topology(path: Path) -> Topology:
     """
     from odonata_live.cluster.topologies import read_topology_file
 
-    return read_topology_file(path, notices(progress_terminal()))
+    return read_topology_file(path, notices(progress_terminal()), alone=alone)
 
 
 def read_hosts(given: str) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ def from_slurm(
     except UnitError as error:
         raise click.UsageError(f"--bandwidth, --latency: {error}") from None
     listed = None if nodes is None else read_hosts(nodes)
-    slurms = None if topology is None else read_topology(topology)
+    slurms = None if topology is None else read_topology(topology, alone=links is None)
     if links is not None:
         text, notice = read_text(links, ClusterError), notices(progress_terminal())
         texts = subnet_files(text, str(links), slurms, listed, name, rate, time, notice)

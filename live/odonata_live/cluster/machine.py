@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
@@ -166,8 +167,27 @@ def subnet_files(
         where = assumed if name in untold or "unknown" in name else told
         where.append(f"{name}: {one['links']:,} links of {rate}")
     listed = sorted((node_of[host], host) for host in wanted)
+    # The file of the cables decides what is a node: nothing in a scenario takes one out of it.
+    unnamed = sum(port["host"] is None for port in subnet["hosts"])
+    others = [
+        f"{count:,} {what}"
+        for count, what in (
+            (len(node_of) - len(wanted), "hosts that are not asked for"),
+            (unnamed, "adapters that name no host"),
+        )
+        if count
+    ]
+    kept = ""
+    if others:
+        kept = (
+            f"The network has {len(node_of) + unnamed:,} nodes, {len(wanted):,} of them with a "
+            f"name in {HOSTS_FILE}; the others are {' and '.join(others)}: they stay, as "
+            f"{SUBNET_FILE} has their cables, and jobs that ask for no host may get them."
+        )
+        notice(f"{source}: {kept[0].lower()}{kept[1:]}")
     return {
         SCENARIO_FILE: _TOLD.format(
+            kept="".join(f"# {line}\n" for line in textwrap.wrap(kept, 98)),
             nodes=len(wanted),
             switches=len(switches),
             told="\n# - ".join(told or ["nothing"]),
@@ -334,7 +354,7 @@ _ASSUMED = """\
 _TOLD = """\
 # {nodes} hosts in a subnet of {switches} switches, as ibnetdiscover found it. A node is a host, on
 # the switch of its first adapter with the bandwidth of all; all switches are one group.
-#
+{kept}#
 # Told by the rates of its ports:
 # - {told}
 #

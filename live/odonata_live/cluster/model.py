@@ -250,7 +250,7 @@ def _nodes_of_sinfo(text: str, source: str) -> Iterator[Node]:
         if not any(words):
             continue
         where = f"{source}: line {number}"
-        states = [word for word in words[1:] if _is_state(word)]
+        states = [word for word in words[1:] if is_state(word)]
         upper = [word.upper() for word in words]
         named = next((name for name in _NODE_COLUMNS if name in upper), None)
         if named is not None and at is None:
@@ -279,7 +279,8 @@ def _nodes_of_sinfo(text: str, source: str) -> Iterator[Node]:
                 yield Node(name, state_word, flags)
 
 
-def _is_state(word: str) -> bool:
+def is_state(word: str) -> bool:
+    """Whether a word is the state of a node, as ``sinfo`` prints it."""
     state, _ = _state_of_word(word)
     return state != "UNKNOWN" or word.upper().rstrip("".join(_SUFFIXES)) == "UNKNOWN"
 

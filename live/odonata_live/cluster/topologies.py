@@ -20,6 +20,7 @@ from typing import Any
 from odonata.bounded import read_text
 from odonata.errors import ClusterError
 from odonata.output import warn, write_file
+from odonata_live.cluster.model import is_state
 from odonata_live.cluster.nodes import Switch, Topology, tree
 from odonata_live.cluster.queue import hosts
 
@@ -36,12 +37,19 @@ FORMS = (
 )
 
 
-def read_topology_file(path: Path, notice: Callable[[str], object] = warn) -> Topology:
+#: A line of ibnetdiscover's or OpenSM's.
+_SUBNET = re.compile(r"(?m)\A\s*\{|^((Switch|Ca|Hca|Rt)\s+\d+\s+\"|(vendid|switchguid)=)")
+
+
+def read_topology_file(
+    path: Path, notice: Callable[[str], object] = warn, *, alone: bool = False
+) -> Topology:
     """The topology of a cluster from a file; `-` is standard input.
 
     Args:
         path: A file in one of the forms above; a scenario's name ends in ``.toml``.
         notice: Called with what a person should know of it. Default: a warning.
+        alone: To make a machine of it without its cables, which subnets tell: they are refused.
 
     Raises:
         ClusterError: If it cannot be read, is none of them, or contradicts itself.
@@ -50,7 +58,13 @@ def read_topology_file(path: Path, notice: Callable[[str], object] = warn) -> To
     if path.suffix == ".toml":
         return _of_scenario(path)
     text = read_text(path, ClusterError, errors="replace")
-    return read_topology(text, "standard input" if str(path) == "-" else str(path), notice)
+    source = "standard input" if str(path) == "-" else str(path)
+    if alone and _SUBNET.search(text):
+        raise ClusterError(
+            f"--topology: {source} is the output of ibnetdiscover or a list of OpenSM, with every "
+            f"cable and its rate; allowed: --links {path}"
+        )
+    return read_topology(text, source, notice)
 
 
 def read_topology(
@@ -69,7 +83,7 @@ def read_topology(
     lines = [line.split("#", 1)[0].strip() for line in text.splitlines()]
     lines = [line for line in lines if line]
     first = lines[0] if lines else ""
-    if re.search(r"(?m)\A\s*\{|^((Switch|Ca|Hca|Rt)\s+\d+\s+\"|(vendid|switchguid)=)", text):
+    if _SUBNET.search(text):
         return _of_subnet(text, source, notice)
     if first.startswith("<"):
         return _of_graph(text, "graphml", source)
@@ -205,6 +219,12 @@ def _of_links(text: str, source: str) -> Topology:
     with many common neighbours are.
     """
     peers: dict[str, dict[str, str]] = defaultdict(dict)
+    if all(is_state(line.split()[1]) for _, line in _lines(text)):
+        number, line = next(_lines(text))
+        raise ClusterError(
+            f"{source}: line {number}: found {line[:60]!r}, nodes and their states, which say "
+            f"nothing of switches; allowed: {FORMS}"
+        )
     for number, line in _lines(text):
         one, other, *kind = line.split()
         if one == other:
