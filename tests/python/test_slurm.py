@@ -1,6 +1,7 @@
 """Schedules as Slurm makes them: its files and listings, and what comes of them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,20 @@ def test_command(files: tuple[Path, Path], tmp_path: Path) -> None:
     assert "until the last submission" in done.output
     assert "Why jobs waited, slurm, as seen" in done.output
     assert "1 job: never started: " in done.output
+
+
+def test_a_log_of_another_cluster_is_no_table_of_zeros(
+    files: tuple[Path, Path], tmp_path: Path
+) -> None:
+    jobs, conf = files
+    conf.write_text(re.sub(r"PartitionName=\S+", "PartitionName=elsewhere", CONF))
+    out = tmp_path / "out"
+    done = CliRunner().invoke(odonata, ["slurm", str(jobs), "--conf", str(conf), "--out", str(out)])
+    assert isinstance(done.exception, JobLogError)
+    assert re.search(
+        r"none of its \d jobs can start: .*partition.*; there are elsewhere", str(done.exception)
+    )
+    assert not out.exists()
 
 
 def test_grap_in_the_place_of_slurms_choice(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from odonata.cli.shared import (
     progress_terminal,
     quiet_options,
 )
+from odonata.errors import JobLogError
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -180,6 +181,7 @@ def slurm(
                 progress=bar,
                 **options,
             )
+        _refuse_strangers(simulated, log)
         schedules: list[Schedule] = [simulated]
         if kept_free:
             name = f"{simulated.name} without maintenance"
@@ -248,6 +250,23 @@ def slurm(
     ]
     for sentence in without_effect(simulated.jobs, starts, read.meta["epoch"]):
         notices(console)(sentence)
+
+
+def _refuse_strangers(simulated: Schedule, log: Path) -> None:
+    """Refuses a log of which no job can start.
+
+    Raises:
+        JobLogError: If so.
+    """
+    from odonata.batch.waits import reasons
+
+    jobs, refused = (simulated.summary[key] for key in ("jobs", "refused"))
+    if jobs and refused == jobs:
+        said = "; ".join(f"{one.text} ({one.jobs:,})" for one in reasons(simulated))
+        raise JobLogError(
+            f"{log}: none of its {jobs:,} jobs can start: {said}; allowed: a log and the "
+            "configuration of the same cluster"
+        )
 
 
 def listed_nodes(log: JobLog, texts: Sequence[str], option: str) -> list[ListedNodes]:
