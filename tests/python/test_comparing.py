@@ -211,7 +211,8 @@ def test_on_the_command_line(
     assert run("compare", "a", "b") == 0
     said = capsys.readouterr().out
     assert "network.routing" in said
-    assert "-50.0 %" in said
+    # A file has no bold.
+    assert "* -50.0 %" in said and "*: the 95 % interval excludes" in said
     assert "results/compare-1" in said
     files = {path.name for path in Path("results/compare-1").iterdir()}
     assert files == {
@@ -302,7 +303,89 @@ def test_lengths_are_told_where_latencies_grow_with_them(tmp_path: Path) -> None
             directories.append(odonata.run(scenario).save(tmp_path / name))
         said = [one for one in compare(*directories).notices if "different times" in one]
         expected = (
-            f"Measured for different times: {load}-15 10.0 µs, {load}-40 35.0 µs. Latencies of load "
-            "grow with that time, so that their change is no effect of the settings alone."
+            f"Measured for different times: {load}-15 10.0 µs, {load}-40 35.0 µs. Latencies of "
+            "load grow with that time, so that their change is no effect of the settings alone."
         )
         assert said == [expected] * told
+
+
+def test_an_interval_that_tells_nothing_is_not_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "160")
+    for seed, factor in ((1, 1.0), (2, 9.0), (3, 2.0)):
+        save(Path("a") / f"seed-{seed}", seed=seed)
+        save(Path("b") / f"seed-{seed}", seed=seed, factor=factor)
+    assert run("compare", "a", "b") == 0
+    said = capsys.readouterr().out
+    assert "not told apart" in said and "± 0.0" in said
+    assert not [line for line in said.splitlines() if "mean latency" in line and "±" in line]
+
+
+def test_interference_with_and_without_congestion_control(tmp_path: Path) -> None:
+    """Three nodes overwhelm a fourth and with it the switches that other flows pass."""
+    jobs = [
+        {
+            "name": "incast",
+            "placement": [0, 8, 16, 24],
+            "traffic": {
+                "pattern": "hot-spot",
+                "hot_ranks": [0],
+                "fraction": 1.0,
+                "load": 1.0,
+                "message": "64 KiB",
+            },
+        },
+        {
+            "name": "victim",
+            "placement": [9, 1],
+            "traffic": {"pattern": "shift", "offset": 1, "load": 0.3, "message": "4 KiB"},
+        },
+    ]
+    scenario = Scenario.from_dict(
+        {
+            "network": {"family": "dragonfly", "p": 2, "a": 4, "h": 2},
+            "simulation": {"warmup": "20 us", "duration": "120 us"},
+            "job": jobs,
+        }
+    )
+    slowdowns = {}
+    for name, changes in (("none", {}), ("cc", {"network.nic.congestion_control": "slingshot"})):
+        analysis = odonata.interference(scenario, set=changes, out=tmp_path / name, jobs=2)
+        slowdowns[name] = analysis.slowdown("victim")
+    found = compare(tmp_path / "none", tmp_path / "cc")
+    _, row = rows(found, "victim", "mean_slowdown")
+    assert row["value"] == slowdowns["cc"] < slowdowns["none"]
+    assert row["change"] == pytest.approx(slowdowns["cc"] / slowdowns["none"] - 1)
+    assert any("none: incast is saturated" in one for one in found.notices)
+    (axes,) = found.plot().axes
+    labels = [text.get_text() for text in axes.get_yticklabels()]
+    assert "victim: slowdown of the mean latency" in labels
+
+
+def test_curves_of_saturations_lie_over_each_other(tmp_path: Path) -> None:
+    scenario = Scenario.from_dict(
+        {
+            "network": {"family": "dragonfly", "p": 2, "a": 4, "h": 2},
+            "simulation": {"warmup": "5 us", "duration": "25 us"},
+            "job": [
+                {
+                    "nodes": 72,
+                    "traffic": {"pattern": "adversarial", "message": "512 B", "load": 0.1},
+                }
+            ],
+        }
+    )
+    curves = [
+        odonata.saturation(
+            scenario, highest=0.3, tolerance=0.3, routing=routing, jobs=2, out=tmp_path / routing
+        )
+        for routing in ("minimal", "valiant")
+    ]
+    right = compare(tmp_path / "minimal", tmp_path / "valiant").plot().axes[1]
+    drawn = [line for line in right.lines if line.get_marker() == "o"]
+    for line, curve in zip(drawn, curves, strict=True):
+        stable = [point for point in curve.points if not point.saturated]
+        assert list(line.get_xdata()) == [point.load for point in stable] != []
+        assert list(line.get_ydata()) == [point.latency_ps for point in stable]

@@ -16,6 +16,7 @@ from odonata.study.replication import figures_of_jobs, replicate
 from odonata.study.saturation import (
     LoadPoint,
     Saturation,
+    answer,
     at_load,
     bracket,
     draw,
@@ -223,3 +224,15 @@ def test_replications_on_the_command_line(
     assert run("run", file, *short, "--replications", 2) == 4
     assert run("run", file, "--replications", 2, "--threads", 2, "--out", tmp_path / "x") == 2
     assert run("run", file, "--jobs", 2, "--out", tmp_path / "x") == 2
+
+
+def test_a_bracket_is_part_of_the_interval_and_seeds_are_told_apart(tmp_path: Path) -> None:
+    """Three seeds that agree do not make the bracket of each search any narrower."""
+    points = [LoadPoint(load, load, min(load, 0.25), 0.0, 1e6, 1e4, 2e6) for load in (0.1, 0.3)]
+    same = dict.fromkeys((1, 2, 3), (0.2, 0.25, 1e6))
+    found = Saturation(0.2, 0.1, 0.24, points, same)
+    assert answer(found).startswith("saturates at a load of 0.2 ± 0.1 (± 0.1 is the bracket")
+    assert found.mean_throughput == pytest.approx(0.25)
+    draw(found, tmp_path / "a.svg")
+    words = (tmp_path / "a.svg").read_text()
+    assert "mean of 3 seeds" in words and "Latency below saturation, seed 1" in words

@@ -30,9 +30,9 @@ from odonata.terminal import terminal
 def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Compare results: what differs from the first, and how certain the difference is.
 
-    A, B … are directories that `odonata run` left, with or without --replications, or `odonata
-    schedule`: one that holds several schedules may stand alone. Jobs and link classes are matched
-    by name. A change has a 95 % interval if both results have replications, or
+    A, B … are directories that `odonata run` left, with or without --replications, `saturation`,
+    `interference`, or `schedule`: one that holds several schedules may stand alone. Jobs and link
+    classes are matched by name. A change has a 95 % interval if both results have replications, or
     if both are of traffic in steady state.
     """
     from odonata.output import claim

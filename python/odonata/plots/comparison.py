@@ -30,6 +30,8 @@ NAMES: Mapping[str, str] = {
     "utilisation_max": "highest utilisation",
     "stall_mean": "mean blocking",
     "lowest_load_latency_ps": "mean latency at the lowest load",
+    "run_time_slowdown": "slowdown of the run time",
+    **{f"{name}_slowdown": f"slowdown of the {name} latency" for name in ("mean", "median", "p99")},
 }
 
 
@@ -91,8 +93,13 @@ def draw_comparison(figure: Figure, found: Comparison) -> None:
         figure: An empty figure.
         found: What is compared.
     """
-    if any("schedules" in summary for one in found.results for summary in one.summaries.values()):
+    kinds = {key for one in found.results for s in one.summaries.values() for key in s}
+    if kinds & {"schedules", "slowdowns"}:
         _draw_changes(figure.subplots(), found)
+    elif "saturations" in kinds:
+        left, right = figure.subplots(1, 2)
+        _draw_changes(left, found)
+        _draw_curves(right, found)
     else:
         left, right = figure.subplots(1, 2)
         _draw_changes(left, found)
@@ -163,6 +170,31 @@ def _linear_part(changes: Sequence[float]) -> float | None:
     if not len(sizes) or sizes.max() <= 20 * np.median(sizes):
         return None
     return float(max(10.0 ** round(math.log10(np.median(sizes))), 0.1))
+
+
+def _draw_curves(axes: Axes, found: Comparison) -> None:
+    """Latency over the offered load below saturation, of every search; of its first seed."""
+    highest = 0.0
+    for place, one in enumerate(found.results):
+        (row,) = next(iter(one.summaries.values()))["saturations"]
+        points = [p for p in row["curve"] if not p.saturated and math.isfinite(p.latency_ps)]
+        loads = [point.load for point in points]
+        latencies = [point.latency_ps for point in points]
+        colour = job_colour(place)
+        axes.plot(loads, latencies, color=colour, marker="o", markersize=3.5, linewidth=1.2)
+        where = one.cell("saturation", row["name"], "saturation_load")
+        if where is not None:
+            axes.axvline(where.figure("mean"), color=colour, linewidth=1.0, linestyle=(0, (3, 2)))
+        highest = max([highest, *latencies])
+    seeds = " of the first seed" if any(len(one.summaries) > 1 for one in found.results) else ""
+    axes.set_title(f"Mean latency below saturation{seeds}")
+    axes.set_xlabel("offered load (fraction of terminal bandwidth); dashed: saturation")
+    axes.set_xlim(left=0)
+    if highest:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda ps, _: display.tick(ps, "duration")))
 
 
 def _draw_latencies(axes: Axes, found: Comparison) -> None:

@@ -121,7 +121,7 @@ def print_comparison(
     for sentence in content.get("notices", ()):
         console.print(sentence, markup=False, soft_wrap=True)
     if any(row["differs"] is not None for row in table.to_pylist()):
-        console.print("[bold]Bold[/]: the 95 % interval excludes that nothing changed.")
+        console.print("[bold]*[/]: the 95 % interval excludes that nothing changed.")
     elif "job" in {scope for scope, _, _ in rows}:
         console.print(
             "Single runs: there is no telling chance from effect. Run with --replications to know.",
@@ -141,13 +141,19 @@ def _compared_value(quantity: str, value: float) -> tuple[str, str]:
 
 
 def _change(row: Mapping[str, Any]) -> str:
-    """A change in per cent with its interval, bold if it is one for certain."""
+    """A change in per cent with its interval, with a star if it is one for certain.
+
+    An interval that is wider than the value itself says only that nothing can be told.
+    """
     if row["change"] is None:
         return display.NO_VALUE
     text = f"{100 * row['change']:+.1f} %"
     if row["change_low"] is not None:
-        text += f" ± {50 * (row['change_high'] - row['change_low']):.1f}"
-    return f"[bold]{text}[/]" if row["differs"] else text
+        half_width = (row["change_high"] - row["change_low"]) / 2
+        if half_width > 1 and not row["differs"]:
+            return "not told apart"
+        text += f" ± {100 * half_width:.1f}"
+    return f"[bold]* {text}[/]" if row["differs"] else text
 
 
 #: Figures of a job that its replications show, and what people call them.
@@ -228,9 +234,12 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
         )
     from odonata.study.saturation import answer
 
+    if found.by_seed:
+        first = next(iter(found.by_seed))
+        console.print(f"The table is of seed {first}; what follows, of all seeds.", style="dim")
     console.print(
-        f"[bold]{answer(found).capitalize()}[/]; delivers {found.throughput:.4g} of the terminal "
-        "bandwidth at most."
+        f"[bold]{answer(found).capitalize()}[/]; delivers {found.mean_throughput:.4g} of the "
+        "terminal bandwidth at most."
     )
     if math.isnan(found.load):
         console.print("--highest offers more.", style="dim")

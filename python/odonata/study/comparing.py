@@ -42,6 +42,7 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         "mean_routers_visited",
     ),
     "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
+    "interference": ("mean_slowdown", "median_slowdown", "p99_slowdown", "run_time_slowdown"),
     "saturation": ("saturation_load", "highest_delivered_load", "lowest_load_latency_ps"),
     "schedule": (
         *("mean_wait_s", "median_wait_s", "p90_wait_s", "max_wait_s"),
@@ -59,6 +60,7 @@ _ROWS = {
     "link_class": ("link_classes", "class"),
     "schedule": ("schedules", "name"),
     "saturation": ("saturations", "name"),
+    "interference": ("slowdowns", "name"),
 }
 
 SCHEMA = pa.schema(
@@ -191,6 +193,12 @@ class Comparison:
             for row in summary.get("saturations", ())
             if row["saturation_load"] is None
         ]
+        ended += [
+            f"{one.label}: {sentence}"
+            for one in self.results
+            for summary in one.summaries.values()
+            for sentence in summary.get("told", ())
+        ]
         return [
             *([] if differ is None else [differ]),
             *ended,
@@ -283,7 +291,8 @@ def compare(*directories: str | os.PathLike[str]) -> Comparison:
 
     Args:
         *directories: Results of ``odonata run``, or of ``odonata run --replications``, or schedules
-            of job logs, or searches for saturation. The others are compared with the first.
+            of job logs, searches for saturation, or analyses of interference. The others are
+            compared with the first.
 
     Raises:
         OutputError: If one of them holds no result.
@@ -325,13 +334,16 @@ def _read(directory: Path, label: str) -> list[Compared]:
         return _read_schedules(directory, label)
     if kind == "saturation":
         return [_read_saturation(directory, label)]
+    if kind == "interference":
+        return [_read_interference(directory, label)]
     runs = [directory]
     if kind == "replications":
         runs = sorted(one.parent for one in directory.glob(f"seed-*/{RESULT_FILE}"))
     if kind not in ("run", "replications") or not runs:
         raise OutputError(
             f"{directory}: found results of {kind}; allowed: the result of a run, those of "
-            "replications, of searches for saturation, or schedules of a job log"
+            "replications, of searches for saturation, analyses of interference, or schedules of a "
+            "job log"
         )
     summaries = {}
     for run in runs:
@@ -352,9 +364,9 @@ def _read_saturation(directory: Path, label: str) -> Compared:
     lowest = found.points[0]
     seed = 0 if scenario is None else scenario.seed
     by_seed = found.by_seed or {seed: (found.load, found.throughput, lowest.latency_ps)}
-    summaries = {}
+    summaries: dict[int, dict[str, Any]] = {}
     for seed, (where, throughput, latency) in by_seed.items():
-        row = {
+        row: dict[str, Any] = {
             "name": "saturation",
             "saturation_load": _known(where),
             "highest_delivered_load": throughput,
@@ -362,8 +374,26 @@ def _read_saturation(directory: Path, label: str) -> Compared:
         }
         if len(by_seed) == 1:
             row["lowest_load_latency_ps_ci95"] = _known(lowest.latency_ci95_ps)
+        if not summaries:
+            # Of the first seed alone all loads are kept.
+            row["curve"] = found.points
         summaries[seed] = {"saturations": [row]}
     return Compared(label, directory, summaries, {} if scenario is None else scenario.to_dict())
+
+
+def _read_interference(directory: Path, label: str) -> Compared:
+    """Reads the slowdowns of jobs by all others."""
+    from odonata.study.interference import load, saturated
+
+    found = load(directory)
+    columns = {"mean": "mean", "p50": "median", "p99": "p99", "run_time": "run_time"}
+    jobs: dict[str, dict[str, Any]] = {}
+    for row in found.slowdowns.to_pylist():
+        if row["quantity"] in columns:
+            of_job = jobs.setdefault(row["name"], {"name": row["name"]})
+            of_job[f"{columns[row['quantity']]}_slowdown"] = row["slowdown"]
+    told = {"slowdowns": list(jobs.values()), "told": list(saturated(found).values())}
+    return Compared(label, directory, {found.scenario.seed: told}, found.scenario.to_dict())
 
 
 def _read_schedules(directory: Path, label: str) -> list[Compared]:

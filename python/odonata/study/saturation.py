@@ -113,6 +113,12 @@ class Saturation:
         return "\n".join([*lines, f"{answer(self).capitalize()}."])
 
     @property
+    def mean_throughput(self) -> float:
+        """Highest accepted load, the mean over seeds where there are several."""
+        found = [throughput for _, throughput, _ in self.by_seed.values()]
+        return math.fsum(found) / len(found) if found else self.throughput
+
+    @property
     def over_seeds(self) -> Mean | None:
         """Mean of the load over seeds with its 95 % interval (Student's); None without seeds."""
         loads = [load for load, *_ in self.by_seed.values()]
@@ -309,8 +315,9 @@ def answer(found: Saturation) -> str:
     over = found.over_seeds
     if over is not None:
         return (
-            f"saturates at a load of {over.mean:.4g} ± {over.half_width:.2g} (95 % interval of the "
-            f"mean over {len(found.by_seed)} seeds)"
+            f"saturates at a load of {over.mean:.4g} ± {over.half_width + found.uncertainty:.2g} "
+            f"(± {found.uncertainty:.2g} is the bracket of a search, ± {over.half_width:.2g} the "
+            f"95 % interval of the mean over {len(found.by_seed)} seeds)"
         )
     if never or math.isnan(found.load):
         seeds = f" with {len(never)} of {len(found.by_seed)} seeds" if never else ""
@@ -390,7 +397,8 @@ def draw(found: Saturation, path: Path) -> None:
         left, right = figure.subplots(1, 2)
         stable = [point for point in found.points if not point.saturated]
         measured = [point for point in stable if not math.isnan(point.latency_ps)]
-        left.set_title("Latency below saturation")
+        of_seed = f", seed {next(iter(found.by_seed))}" if found.by_seed else ""
+        left.set_title(f"Latency below saturation{of_seed}")
         if measured:
             _latencies(left, measured)
         else:
@@ -419,7 +427,7 @@ def draw(found: Saturation, path: Path) -> None:
                 )
         right.legend(loc="lower right")
         right.set_ylabel("delivered load")
-        right.set_title("Delivered of what is offered")
+        right.set_title(f"Delivered of what is offered{of_seed}")
         right.set_ylim(bottom=0)
         below = max((point.load for point in stable), default=found.points[-1].load)
         for axes, last in ((left, 1.12 * below), (right, 1.03 * found.points[-1].load)):
@@ -456,12 +464,17 @@ def _latencies(axes: Axes, points: Sequence[LoadPoint]) -> None:
 
 
 def _mark(axes: Axes, found: Saturation) -> None:
-    if math.isnan(found.load):
+    over = found.over_seeds
+    middle, half_width, which = found.load, found.uncertainty, ""
+    if over is not None:
+        middle, half_width = over.mean, over.half_width + found.uncertainty
+        which = f", mean of {len(found.by_seed)} seeds"
+    if math.isnan(middle):
         return
-    low, high = found.load - found.uncertainty, found.load + found.uncertainty
+    low, high = middle - half_width, middle + half_width
     axes.axvspan(low, high, color="#D55E00", alpha=0.35, linewidth=0)
     axes.annotate(
-        f"saturation {found.load:.3g}",
+        f"saturation {middle:.3g}{which}",
         (high, 0.3),
         xycoords=("data", "axes fraction"),
         xytext=(4, 0),

@@ -63,7 +63,7 @@ def _summary(found: Saturation) -> Part:
             facts(
                 [
                     ("load, as a fraction of the terminal bandwidth", answer(found)),
-                    ("delivers at most", f"{found.throughput:.4g} of the terminal bandwidth"),
+                    ("delivers at most", f"{found.mean_throughput:.4g} of the terminal bandwidth"),
                     ("loads simulated", str(len(found.points))),
                 ]
             ),
