@@ -153,6 +153,8 @@ _SAID = {
     "max_queue": "max jobs waiting",
     "fragmentation": "groups over least groups, mean",
     "node_fails": "lost jobs",
+    "slowed_jobs": "jobs slowed by the network",
+    **{f"{key}_run_over_log": f"run time over the log's, {key}" for key in ("mean", "p99", "max")},
     **{
         f"{key}_{unit}_hours": f"{unit}-hours {words}"
         for key, words in (("lost", "lost"), ("out", "out of service"))

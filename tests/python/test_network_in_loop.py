@@ -11,6 +11,7 @@ from click.testing import CliRunner
 import odonata
 from odonata.batch import Mix, SharedLinks, SharedPackets, SpeedUps
 from odonata.batch.network import feng2023_modes
+from odonata.batch.schedules import load_schedules
 from odonata.cli.commands import odonata as main
 from odonata.errors import JobLogError, ScenarioError
 
@@ -184,10 +185,23 @@ def test_placements_are_compared_with_their_stretch(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, [*arguments, "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     assert "easy,network.placement=contiguous" in "".join(result.output.split())
-    (row,) = (line.split() for line in result.output.splitlines() if "over the log's" in line)
+    rows = [line.split() for line in result.output.splitlines() if "over the log's" in line]
     # 3500, 3500 and 1700 s instead of 1000, 1000 and 400 s.
-    assert row[-2] == "3.75"
-    assert float(row[-1]) < 3.75
+    assert {row[-3]: row[-2] for row in rows} == {"mean": "3.75", "p99": "4.24", "max": "4.25"}
+    assert float(rows[0][-1]) < 3.75
+    (slowed,) = (line.split() for line in result.output.splitlines() if "jobs slowed" in line)
+    assert slowed[-2] == "3"
+    assert "no job ran longer" not in result.output
+    made = load_schedules(tmp_path / "out")[0][0]
+    assert (made.figure("slowed_jobs"), made.figure("max_run_over_log")) == (3, 4.25)
+    both = ["compare", str(tmp_path / "out"), str(tmp_path / "out"), "--out", str(tmp_path / "c")]
+    assert "jobs slowed by the network" in CliRunner().invoke(main, both).output
+    # With 1 % of its link's rate a job fills no link.
+    little = [one if one != "100%" else "1%" for one in arguments]
+    said = CliRunner().invoke(main, [*little, "--out", str(tmp_path / "little")]).output
+    assert "easy: no job ran longer than in the log: no link was ever full" in " ".join(
+        said.split()
+    )
     alone = ["schedule", str(log), "--compare", "contiguous"]
     result = CliRunner().invoke(main, alone)
     assert "a placement with --network flow or packet" in " ".join(result.output.split())

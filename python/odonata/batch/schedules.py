@@ -23,7 +23,7 @@ from odonata.batch.options import (
     span_text,
     windows_for_engine,
 )
-from odonata.columns import column_of, labelled
+from odonata.columns import column_of, labelled, numbers
 from odonata.errors import JobLogError
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plug_ins import find, is_known
@@ -54,6 +54,8 @@ FIGURES: Mapping[str, tuple[str, ...]] = {
         for key in ("wait_s", "slowdown", "bounded_slowdown")
         for which in ("mean", "median", "p90", "p99", "max")
     },
+    "slowed_jobs": ("run_over_log", "slowed_jobs"),
+    **{f"{which}_run_over_log": ("run_over_log", which) for which in ("mean", "p99", "max")},
 }
 
 #: The scenario of the schedules in a directory.
@@ -142,6 +144,7 @@ def _summary(unit: str) -> dict[str, Any]:
         "unit": str,
         "classes": [{**sizes, **waits}],
         "failures": failures,
+        "run_over_log": Maybe(dict.fromkeys(("slowed_jobs", "mean", "p99", "max"), float)),
         "maintenance": Maybe({"without": str, **dict.fromkeys(_COSTS, float)}),
     }
 
@@ -150,6 +153,25 @@ def _summary(unit: str) -> dict[str, Any]:
 _REPORT = {"version": str, "machine_nodes": int, "unit": Maybe(str), "log": Every(object)} | {
     "schedules": Every(Every(object))
 }
+
+
+def _run_over_log(jobs: pa.Table) -> dict[str, dict[str, float]]:
+    """How much longer than in the log jobs ran on a network; nothing where no job tells."""
+    run, log = (numbers(jobs, name) for name in ("run_s", "log_run_s"))
+    # What has no value is negative. Jobs that limits cut short tell nothing of the network.
+    killed = np.array([fate == "killed" for fate in jobs["fate"].to_pylist()], bool)
+    known = (run >= 0) & (log > 0) & ~(killed & (run < log))
+    if not known.any():
+        return {}
+    ratio = run[known] / log[known]
+    return {
+        "run_over_log": {
+            "slowed_jobs": int((ratio > 1).sum()),
+            "mean": float(ratio.mean()),
+            "p99": float(np.percentile(ratio, 99)),
+            "max": float(ratio.max()),
+        }
+    }
 
 
 class Schedule:
@@ -185,6 +207,9 @@ class Schedule:
         if failures := self.summary.get("failures"):
             # The engine's sum of nothing is -0.0.
             self.summary["failures"] = {key: value + 0 for key, value in failures.items()}
+        # The column is there with a network.
+        if "communication_share" in self.jobs.column_names:
+            self.summary.update(_run_over_log(self.jobs))
         self.unit: str = self.summary["unit"]
         self.cost: dict[str, Any] = raw["meta"].get("cost", {})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -299,6 +300,7 @@ def print_outcomes(
     for each in schedules:
         if not isinstance(each, Outcome):
             print_reasons(console, each)
+    _print_idle_networks(console, schedules)
     for each in schedules:
         print_cost_of_maintenance(console, each)
     console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
@@ -341,9 +343,10 @@ def outcome_rows(schedules: Sequence[Schedule | Outcome]) -> dict[str, list[str]
         named("fragmentation", lambda s: _number(s["fragmentation"]))
     if any("network" in each.summary for each in schedules):
         row("circuits set", _circuits)
-    stretches = [_stretch(each) for each in schedules]
-    if any(stretch is not None for stretch in stretches):
-        rows["run time over the log's, mean"] = list(map(_number, stretches))
+    if any("run_over_log" in each.summary for each in schedules):
+        named("slowed_jobs", partial(_over_log, key="slowed_jobs", digits=0))
+        for key in ("mean", "p99", "max"):
+            named(f"{key}_run_over_log", partial(_over_log, key=key))
     rows["CPU time"] = [
         f"{each.cost['cpu_seconds']:.3f} s" if each.cost else "–" for each in schedules
     ]
@@ -386,19 +389,21 @@ def print_reasons(console: Console, schedule: Schedule) -> None:
         console.print(f"  {jobs}: {escape(text)}", soft_wrap=not has_edge(console))
 
 
-def _stretch(schedule: Schedule | Outcome) -> float | None:
-    """How much longer jobs ran on a network than in the log, on average."""
-    from odonata.batch.schedules import Outcome
+def _over_log(summary: dict[str, Any], key: str, digits: int = 2) -> str:
+    over = summary.get("run_over_log")
+    return "–" if over is None else f"{over[key]:,.{digits}f}"
 
-    # The column is there with a network.
-    if isinstance(schedule, Outcome) or "communication_share" not in schedule.jobs.column_names:
-        return None
-    from odonata.columns import numbers
 
-    run, log = (numbers(schedule.jobs, name) for name in ("run_s", "log_run_s"))
-    # What has no value is negative.
-    known = (run >= 0) & (log > 0)
-    return float((run[known] / log[known]).mean()) if known.any() else None
+def _print_idle_networks(console: Console, schedules: Sequence[Schedule | Outcome]) -> None:
+    """Says on which networks no job ran longer than in the log."""
+    for each in schedules:
+        over = each.summary.get("run_over_log")
+        if over is not None and over["max"] == over["mean"] == 1:
+            console.print(
+                f"{escape(each.name)}: no job ran longer than in the log: no link was ever full "
+                "with what jobs send; --injection says how much that is.",
+                soft_wrap=True,
+            )
 
 
 def _failures(summary: dict[str, Any], key: str, unit: int = 1) -> str:

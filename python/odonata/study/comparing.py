@@ -48,6 +48,7 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         *("mean_wait_s", "median_wait_s", "p90_wait_s", "max_wait_s"),
         *("mean_bounded_slowdown", "median_bounded_slowdown", "utilisation", "makespan_s"),
         *("mean_queue", "max_queue", "fragmentation", "refused", "killed", "backfilled"),
+        *("slowed_jobs", "mean_run_over_log", "p99_run_over_log", "max_run_over_log"),
         *("requeues", "node_fails", "lost_node_hours", "out_node_hours"),
         *("lost_processor_hours", "out_processor_hours"),
     ),
