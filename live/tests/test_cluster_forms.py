@@ -353,6 +353,8 @@ def test_a_real_fabric_becomes_a_machine(tmp_path: Path) -> None:
     written = (tmp_path / "two" / "machine.toml").read_text().replace("\n# ", " ")
     assert told in written
     assert odonata.topology(tmp_path / "two" / "machine.toml").description["nodes"] == 191
+    described = run("topology", "describe", tmp_path / "two" / "machine.toml").output
+    assert "my cluster (subnet ibnetdiscover.txt)" in described
 
 
 @pytest.mark.parametrize("form", [*NODES, *NAMES])

@@ -483,6 +483,9 @@ def test_the_unit_of_a_log_is_said_and_decided(cores: Path, tmp_path: Path) -> N
         done = run("schedule", cores, *options, "--out", out, "--no-plots")
         assert done.exit_code == 0, done.output
         assert said in " ".join(done.output.split())
+        # Job 1 has 20 of the 10 nodes that the log is then told to count.
+        assert ("cut down to it" in done.output) == ("cut" in options)
+        assert "a schedule refuses it" not in done.output
     unit = json.loads((tmp_path / "0" / "result.json").read_text())["unit"]
     assert unit == "processors"
 

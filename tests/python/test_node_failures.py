@@ -246,7 +246,7 @@ def test_what_cannot_be_is_said(log: Path, tmp_path: Path) -> None:
     assert "START..END,NODES or START..,NODES" in told("--outage", "4s,1")
     assert "a list of numbers" in told("--outage", "4s..,n1")
     assert "give `outage` or `failures`" in told("--no-requeue")
-    assert "failures.mtbf" in told("--repair", "5s")
+    assert "--mtbf: missing; without it --repair would change nothing" in told("--repair", "5s")
     shared = told("--outage", "4s..,1", "--unit", "processors", "--processors-per-node", "2")
     assert "whole nodes" in shared
     assert "has no meaning" in told("--network-seed", "3")

@@ -243,8 +243,17 @@ def generate(
         terminal().print(f"{len(drawn):,} jobs in {escape(str(output))}")
 
 
-def print_report(console: Console, report: dict[str, Any], *, examples: bool = False) -> None:
-    """Prints what a reader counted; nothing of rules that did not apply."""
+def print_report(
+    console: Console, report: dict[str, Any], *, examples: bool = False, cut_larger: bool = False
+) -> None:
+    """Prints what a reader counted; nothing of rules that did not apply.
+
+    Args:
+        console: Where to.
+        report: Of the reader.
+        examples: With examples of faults.
+        cut_larger: A schedule was made that cuts jobs down to the machine, and refuses none.
+    """
     dropped = f", {report['dropped']:,} dropped" if report["dropped"] else ""
     console.print(
         f"[bold]{escape(report['file'])}[/]: {report['format']}, {report['records']:,} records, "
@@ -259,9 +268,10 @@ def print_report(console: Console, report: dict[str, Any], *, examples: bool = F
     table.add_column("")
     table.add_column("what it is", prose=True)
     for rule in report["rules"]:
-        table.add_row(
-            rule["rule"], f"{rule['count']:,}", rule["action"], escape(rule["explanation"])
-        )
+        explanation = rule["explanation"]
+        if cut_larger and rule["rule"] == "larger-than-machine":
+            explanation = "larger than the machine; cut down to it"
+        table.add_row(rule["rule"], f"{rule['count']:,}", rule["action"], escape(explanation))
         if examples and rule["fault"]:
             for example in rule["examples"]:
                 found = f": {example['found']}" if example["found"] else ""

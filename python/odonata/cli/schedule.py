@@ -143,7 +143,7 @@ def schedule(
         )
     elif not quiet:
         if run.log.report is not None:
-            print_report(terminal(), run.log.report)
+            print_report(terminal(), run.log.report, cut_larger=what.schedule.larger == "cut")
         print_outcomes(terminal(), schedules, directory, _counted(run.log, schedules[0]))
     # Below the tables, where it is not missed.
     made = next((each for each in schedules[: len(run.names)] if each.cost), None)
@@ -253,6 +253,10 @@ def _of_option(
             return replace(problem, path=option.option, message=message)
     if is_log and problem.path == "schedule.network.machine":
         return replace(problem, path="--network", message="needs --machine SCENARIO")
+    if is_log and problem.path == "schedule.failures.mtbf":
+        of_failures = [o.option for o, _ in given if o.key.startswith("schedule.failures.")]
+        message = f"missing; without it {', '.join(of_failures)} would change nothing"
+        return replace(problem, path="--mtbf", message=message)
     return problem
 
 

@@ -145,7 +145,8 @@ def describe(
             figures["nodes_out_of_service"] //= ranks_per_node
     # A network that is read from a file has no other title than its name, if that says none.
     title = str(described["network"])
-    if what.title and what.network is not None and title == getattr(what.network, "file", None):
+    file = str(getattr(what.network, "file", None))
+    if what.title and title in (file, f"subnet {Path(file).name}"):
         title = f"{what.title} ({title})"
     print_figures(console, title, figures)
     for name, value in described.items():
