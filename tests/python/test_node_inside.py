@@ -570,3 +570,31 @@ def test_what_joins_no_ranks_is_refused(network: dict[str, Any], text: str) -> N
     with pytest.raises(ScenarioError) as caught:
         odonata.run(Scenario.from_dict(machine([job], network=inside)))
     assert text in str(caught.value)
+
+
+@pytest.mark.parametrize("engine", ["packet", "flow"])
+@pytest.mark.parametrize(
+    ("link", "other_way", "expected"),
+    [
+        # The narrower of link and interface, wherever the interface of the rail sits.
+        (5.0, False, 5.0),
+        (63.0, False, 10.0),
+        # Peers and interface share the link.
+        (5.0, True, 5.0),
+        (9.0, True, 9.0),
+    ],
+)
+def test_all_that_a_gpu_sends_crosses_its_pcie_link(
+    engine: str, link: float, other_way: bool, expected: float
+) -> None:
+    """GPU 0 sends to the next node, or with GPU 1 of its switch among all three; in GB/s."""
+    size = 4_000_000
+    inside = {"kind": "pcie", "bandwidth": f"{link} GB/s", "latency": "200 ns"}
+    ranks = [0, 1, 4] if other_way else [0, 4]
+    motif = {"kind": "all-to-all", "message": f"{size} B", "window": 1000}
+    shape = {"nodes": 2, "ranks_per_node": 4, "ranks": len(ranks), "mapping": ranks}
+    job = {"name": "few", **shape, "motif": motif}
+    data = machine([job], network={**inside, "ranks_per_switch": 2})
+    data["simulation"]["engine"] = engine
+    assert verify(Scenario.from_dict(data)).safe
+    assert seconds(data) == pytest.approx((len(ranks) - 1) * size / expected / 1e9, rel=0.02)

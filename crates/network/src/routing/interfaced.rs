@@ -256,7 +256,7 @@ impl Interfaced {
         }
     }
 
-    /// The hop inside a node at one of its routers towards rank `to`, on the channels from `first` on.
+    /// The hop inside a node at one of its routers towards another, `to`, on the channels from `first` on.
     #[inline]
     fn hop_inside(&self, router: u32, to: u32, first: u8) -> Hop {
         let (port, channel) = self.inside.port_inside(router, to);
@@ -278,7 +278,7 @@ impl Interfaced {
             };
         }
         let interface = self.departure(route);
-        let at = self.inside.rank_at(interface);
+        let at = self.inside.router_at(interface);
         match router == at {
             true => Hop {
                 port: self.inside.port_to_interface(interface),

@@ -8,12 +8,13 @@
 //! switches, or by links between some of them, over which others are reached ([`InsideGraph`]).
 //!
 //! Interface `i` of a node is on plane `i mod planes`, where it is number `⌊i / planes⌋` of the
-//! node's interfaces. It sits at rank `⌊i · ranks / interfaces⌋`.
+//! node's interfaces. It sits at rank `⌊i · ranks / interfaces⌋`; in a tree of switches at the switch of
+//! that rank, whose one link all crosses that the rank sends or receives.
 //!
 //! # Numbering
 //! Routers: those of the planes, plane by plane, each as the family numbers them, then node by node
 //! those of its ranks, followed by its switches. Ports of the planes are those of the family; what was
-//! wired to a node is wired to an interface. Ports of a rank's router: the rank, its interfaces, the
+//! wired to a node is wired to an interface. Ports of a router inside: its rank, its interfaces, the
 //! links inside. Groups: those of the planes, then one for each node.
 
 use std::sync::Arc;
@@ -54,7 +55,8 @@ pub enum InsideNetwork {
     Xgmi,
     /// A tree of switches: `ranks_per_switch` ranks at each, the switches at the processor.
     ///
-    /// PCI Express. A link of 16 lanes has 15.75 GB/s in generation 3, 31.5 in 4 and 63 in 5.
+    /// PCI Express: all that a rank sends, to the others and to interfaces, crosses its link. One of 16
+    /// lanes has 15.75 GB/s in generation 3, 31.5 in 4 and 63 in 5.
     #[named(options("ranks_per_switch"))]
     Pcie,
 }
@@ -305,13 +307,14 @@ pub enum Place {
 /// those of switches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InsideGraph {
-    ranks: u32,
+    /// Ranks at a switch, where interfaces sit at those; `None`: they sit at ranks.
+    ranks_per_switch: Option<u32>,
     /// By router: the routers that its links lead to, in the order of its ports, and how many links
     /// there are side by side.
     peers: Vec<Vec<(u32, u32)>>,
-    /// Link by which a router sends to a rank. Shape: routers × ranks.
+    /// Link by which a router sends to another. Shape: routers × routers.
     next: Vec<u16>,
-    /// Links from there. Shape: routers × ranks.
+    /// Links from there. Shape: routers × routers.
     distance: Vec<u8>,
     /// Channels that messages inside a node need.
     channels: u8,
@@ -324,6 +327,7 @@ impl InsideGraph {
         let wrong = |found: String, allowed: String| Err(NodeInsideError::Links { found, allowed });
         let mut pairs: Vec<(u32, u32, u32)> = Vec::new();
         let mut routers = ranks;
+        let mut ranks_per_switch = None;
         let all = || (0..ranks).flat_map(|one| (one + 1..ranks).map(move |other| (one, other, 1)));
         match spec.network.as_ref().map(|network| network.0) {
             None => {}
@@ -357,6 +361,7 @@ impl InsideGraph {
                     let found = format!("{each} ranks at a switch");
                     return wrong(found, format!("a divisor of the {ranks} ranks"));
                 }
+                ranks_per_switch = Some(each);
                 let switches = ranks / each;
                 pairs.extend((0..ranks).map(|rank| (rank, ranks + rank / each, 1)));
                 routers += switches;
@@ -373,14 +378,14 @@ impl InsideGraph {
         }
         peers.iter_mut().for_each(|of| of.sort_unstable());
         let mut graph = Self {
-            ranks,
-            next: vec![0; routers as usize * ranks as usize],
-            distance: vec![u8::MAX; routers as usize * ranks as usize],
+            ranks_per_switch,
+            next: vec![0; routers as usize * routers as usize],
+            distance: vec![u8::MAX; routers as usize * routers as usize],
             peers,
             channels: 1,
         };
         let mut farthest = 0;
-        for to in 0..ranks {
+        for to in 0..routers {
             farthest = farthest.max(graph.lead_to(to));
         }
         if farthest == u8::MAX {
@@ -395,10 +400,11 @@ impl InsideGraph {
         Ok(graph)
     }
 
-    /// Finds the ways to a rank; the length of the longest, or [`u8::MAX`] if there is not one from
+    /// Finds the ways to a router; the length of the longest, or [`u8::MAX`] if there is not one from
     /// everywhere. Of ways that are as short that by the router of the lowest number is taken.
     fn lead_to(&mut self, to: u32) -> u8 {
-        let place = |router: u32| (router * self.ranks + to) as usize;
+        let each = self.routers();
+        let place = |router: u32| (router * each + to) as usize;
         self.distance[place(to)] = 0;
         let mut reached = std::collections::VecDeque::from([to]);
         while let Some(router) = reached.pop_front() {
@@ -441,10 +447,11 @@ impl InsideGraph {
         self.channels
     }
 
-    /// The link, by place among those of a router, towards a rank, and the channel there.
+    /// The link, by place among those of a router, towards another, and the channel
+    /// there.
     #[inline]
     pub fn towards(&self, router: u32, to: u32) -> (u16, u8) {
-        let place = (router * self.ranks + to) as usize;
+        let place = (router * self.routers() + to) as usize;
         let channel = self.channels.saturating_sub(self.distance[place]);
         (self.next[place], channel)
     }
@@ -537,13 +544,14 @@ impl NodeInside {
         NodeId((router.0 - self.fabric_routers()) / self.routers_per_node())
     }
 
-    /// The node of the machine and the number of the interface whose link is at this port of a rank's
-    /// router.
+    /// The node of the machine and the number of the interface whose link is at this port of a router
+    /// inside it.
     pub(super) fn interface_at(&self, topology: &Topology, port: PortId) -> (NodeId, u32) {
         let router = topology.router_of_port(port);
         let place = (router.0 - self.fabric_routers()) % self.routers_per_node();
         let (first, _) = self.interfaces_at(place);
-        let number = port.0 - topology.first_port[router.index()] - 1;
+        let before = u32::from(place < self.ranks);
+        let number = port.0 - topology.first_port[router.index()] - before;
         (self.node_of_router(router), first + number)
     }
 
@@ -648,10 +656,14 @@ impl NodeInside {
         })
     }
 
-    /// The rank at which an interface sits.
+    /// The router of a node at which an interface sits.
     #[inline]
-    pub fn rank_at(&self, interface: u32) -> u32 {
-        interface * self.ranks / self.interfaces
+    pub fn router_at(&self, interface: u32) -> u32 {
+        let rank = interface * self.ranks / self.interfaces;
+        match self.graph.ranks_per_switch {
+            None => rank,
+            Some(each) => self.ranks + rank / each,
+        }
     }
 
     /// The interfaces nearest to a rank: the first of them, and how many.
@@ -663,11 +675,19 @@ impl NodeInside {
         }
     }
 
-    /// Interfaces that sit at a rank: the first of them, and how many.
-    fn interfaces_at(&self, rank: u32) -> (u32, u32) {
-        let first = (rank * self.interfaces).div_ceil(self.ranks);
-        let end = ((rank + 1) * self.interfaces).div_ceil(self.ranks);
-        (first, end - first)
+    /// Interfaces that sit at the routers of a node before `router`.
+    fn interfaces_before(&self, router: u32) -> u32 {
+        let ranks = match self.graph.ranks_per_switch {
+            None => router,
+            Some(each) => router.saturating_sub(self.ranks) * each,
+        };
+        (ranks.min(self.ranks) * self.interfaces).div_ceil(self.ranks)
+    }
+
+    /// Interfaces that sit at a router of a node: the first of them, and how many.
+    fn interfaces_at(&self, router: u32) -> (u32, u32) {
+        let first = self.interfaces_before(router);
+        (first, self.interfaces_before(router + 1) - first)
     }
 
     /// The node of a plane that an interface of a node is.
@@ -677,15 +697,15 @@ impl NodeInside {
         self.port_of_interface[place as usize]
     }
 
-    /// Port of the router of the rank at which an interface sits, relative to its first.
+    /// Port of the router at which an interface sits, relative to its first.
     #[inline]
     pub fn port_to_interface(&self, interface: u32) -> u16 {
-        let (first, _) = self.interfaces_at(self.rank_at(interface));
-        (1 + interface - first) as u16
+        let router = self.router_at(interface);
+        (u32::from(router < self.ranks) + interface - self.interfaces_before(router)) as u16
     }
 
-    /// Port of a router of a node, relative to its first, that leads towards a rank of its node, and the
-    /// channel inside.
+    /// Port of a router of a node, relative to its first, that leads towards another of its node, and
+    /// the channel inside.
     #[inline]
     pub fn port_inside(&self, router: u32, to: u32) -> (u16, u8) {
         let (link, channel) = self.graph.towards(router, to);
@@ -695,10 +715,7 @@ impl NodeInside {
     /// Port of a router of a node, relative to its first, at which its links inside begin.
     #[inline]
     fn first_link(&self, router: u32) -> u16 {
-        match router < self.ranks {
-            true => (1 + self.interfaces_at(router).1) as u16,
-            false => 0,
-        }
+        (u32::from(router < self.ranks) + self.interfaces_at(router).1) as u16
     }
 
     /// Router of a plane on which the first interface of a node is.
@@ -902,9 +919,13 @@ impl NodeInsideSpec {
             None => inside.plane.link_class(inside.plane.port_of_node[0]).buffer,
             Some((_, class)) => class.buffer,
         };
-        let bandwidth = interface
-            .saturating_mul(at_rank)
-            .saturating_add(inside.rank_bandwidth);
+        let bandwidth = match inside.graph.ranks_per_switch {
+            None => interface
+                .saturating_mul(at_rank)
+                .saturating_add(inside.rank_bandwidth),
+            // Its one link is the way to all.
+            Some(_) => inside.rank_bandwidth,
+        };
         classes.push(LinkClass {
             name: LinkKind::Terminal.name().into(),
             kind: LinkKind::Terminal,
@@ -976,7 +997,7 @@ impl Wiring {
                     let place = interface_of[node.index()];
                     let (node, interface) = (place / each, place % each * inside.planes + number);
                     let first =
-                        first_of_nodes + inside.first_port_of(node, inside.rank_at(interface));
+                        first_of_nodes + inside.first_port_of(node, inside.router_at(interface));
                     let port = u32::from(inside.port_to_interface(interface));
                     Peer::Port(PortId(first + port))
                 }
@@ -1002,13 +1023,13 @@ impl Wiring {
                         Peer::Node(NodeId(node * inside.ranks + router)),
                         rank_class,
                     );
-                    let (first, count) = inside.interfaces_at(router);
-                    for interface in first..first + count {
-                        let at = plane.port_of_node[inside.port_of(node, interface).index()];
-                        let number = interface % inside.planes;
-                        let peer = Peer::Port(PortId(at.0 + number * ports));
-                        add(self, peer, plane.class_of_port[at.index()]);
-                    }
+                }
+                let (first, count) = inside.interfaces_at(router);
+                for interface in first..first + count {
+                    let at = plane.port_of_node[inside.port_of(node, interface).index()];
+                    let number = interface % inside.planes;
+                    let peer = Peer::Port(PortId(at.0 + number * ports));
+                    add(self, peer, plane.class_of_port[at.index()]);
                 }
                 for &(peer, count) in &inside.graph.peers[router as usize] {
                     let back = inside.graph.peers[peer as usize].iter();
@@ -1029,8 +1050,7 @@ impl NodeInside {
         let of_node = self.ranks + self.interfaces + self.graph.all_links();
         let before = (0..router).map(|one| self.graph.links(one)).sum::<u32>();
         let ranks = router.min(self.ranks);
-        let (interfaces_before, _) = self.interfaces_at(ranks);
-        node * of_node + ranks + before + interfaces_before
+        node * of_node + ranks + before + self.interfaces_before(router)
     }
 }
 
@@ -1066,8 +1086,8 @@ mod tests {
     /// Leaf of an interface, by what its port leads to.
     fn leaf(topology: &Topology, node: u32, interface: u32) -> u32 {
         let inside = topology.inside.as_ref().unwrap();
-        let rank = NodeId(node * inside.ranks + inside.rank_at(interface));
-        let first = topology.first_port[topology.router_of_node(rank).index()];
+        let router = inside.routers_of(NodeId(node)).start + inside.router_at(interface);
+        let first = topology.first_port[router as usize];
         let port = first + u32::from(inside.port_to_interface(interface));
         let Peer::Port(peer) = topology.peer[port as usize] else {
             panic!("an interface is wired to a router");
