@@ -195,3 +195,13 @@ def _with_unit(value: float, scales: Sequence[tuple[float, str]]) -> str:
         digits = 2 if abs(scaled) < 9.995 else 1 if abs(scaled) < 99.95 else 0
         text = f"{scaled:.{digits}f}"
     return f"{text} {unit}".rstrip()
+
+
+def machine_size(nodes: int, ranks: int | None = None) -> str:
+    """How many nodes a machine has, and how many ranks each has if they have an inside.
+
+    Args:
+        nodes: Of the network; with an inside they are ranks.
+        ranks: Of a node with an inside.
+    """
+    return f"{nodes:,} nodes" if ranks is None else f"{nodes // ranks:,} nodes of {ranks} ranks"

@@ -11,6 +11,8 @@ import pytest
 import odonata
 from odonata import Scenario
 from odonata.results.bus_bandwidth import bus_factor
+from odonata.study.comparing import compare
+from odonata.study.file import Measure
 
 #: Bandwidth of each of a node's four interfaces.
 INTERFACE = 10e9
@@ -123,3 +125,24 @@ def test_they_are_stored_and_printed(
     (one,) = json.loads((tmp_path / "out" / "summary.json").read_text())["collectives"]
     again = odonata.Result.load(tmp_path / "out").summary_dict["collectives"]
     assert again == [one]
+
+
+def test_studies_and_comparisons_have_the_bandwidths(tmp_path: Path) -> None:
+    """Figures of jobs are those of collectives; comparisons say which algorithms differ."""
+    runs = []
+    for message in ("1 MiB", "256 MiB"):
+        result = odonata.run(Scenario.from_dict(data("allreduce", message)))
+        (one,) = result.summary_dict["collectives"]
+        measure = Measure(figure="job.gpus.bus_bytes_per_s", unit="GB/s")
+        assert measure.value(result) == pytest.approx(one["bus_bytes_per_s"] / 1e9)
+        directory = tmp_path / str(len(runs))
+        result.save(directory)
+        runs.append((directory, one))
+    found = compare(*(directory for directory, _ in runs))
+    values = [
+        row["value"] for row in found.table.to_pylist() if row["quantity"] == "bus_bytes_per_s"
+    ]
+    assert values == pytest.approx([one["bus_bytes_per_s"] for _, one in runs])
+    ways = [f"{one['algorithm']}, {one['protocol']}" for _, one in runs]
+    assert ways[0] != ways[1]
+    assert found.settings["collective of gpus"] == ways

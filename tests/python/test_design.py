@@ -128,6 +128,16 @@ def test_what_does_not_fit_is_left_out_with_the_reason() -> None:
     assert all(one.price <= 800 for one in tight.design.networks)
 
 
+def test_a_budget_that_buys_nothing_is_refused_line_by_line() -> None:
+    with pytest.raises(odonata.ScenarioError) as caught:
+        lay_out(65536, radix=32, budget=1000.0)
+    first, *families = caught.value.problems[0].message.splitlines()
+    assert first == "found no family for 65,536 nodes; allowed: a larger radix or budget"
+    assert len(families) == len(KINDS)
+    assert all("e+" not in line for line in families)
+    assert any("the budget is 1,000" in line for line in families)
+
+
 def test_gpus_are_interfaces_of_the_network(tmp_path: Path) -> None:
     """What leaves a node does so over as many links as 64 nodes of one have, one rank on each."""
     options = {"radix": 16, "traffic": ["worst-shift"], "jobs": 2}

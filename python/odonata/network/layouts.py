@@ -340,8 +340,8 @@ def fit(
     if not (full and enough):
         if most is not None:
             found = [one for one in found if one.price(prices) <= most * (1 + 1e-9)]
-        if not found:
-            return f"costs {cheapest:,.6g} at least; the budget is {most:,.6g}"
+            if not found:
+                return f"costs {_money(cheapest)} at least; the budget is {_money(most)}"
         order = sorted(found, key=lambda one: (-one.bound, one.price(prices), one.switches))
     else:
         order = sorted(enough, key=lambda one: (one.price(prices), one.switches))
@@ -354,6 +354,11 @@ def fit(
             continue
         return Fitted(kind, layout, made_of, math.fsum(made_of.price(prices).values()))
     return f"cannot be wired: {reason}"
+
+
+def _money(amount: float) -> str:
+    """A price, to the whole unit from 1,000 on."""
+    return f"{amount:,.0f}" if amount >= 1000 else f"{amount:,.6g}"
 
 
 def scenario_of(

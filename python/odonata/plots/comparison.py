@@ -25,6 +25,8 @@ NAMES: Mapping[str, str] = {
     "message_latency_median_ps": "median latency",
     "message_latency_p99_ps": "p99 latency",
     "accepted_bytes_per_s": "delivered",
+    "algorithm_bytes_per_s": "algbw",
+    "bus_bytes_per_s": "busbw",
     "mean_routers_visited": "routers visited",
     "utilisation_mean": "mean utilisation",
     "utilisation_max": "highest utilisation",

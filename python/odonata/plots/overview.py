@@ -26,6 +26,7 @@ def draw_overview(figure: Figure, result: Result) -> None:
         result: What to show.
     """
     meta = result.meta
+    inside = result.scenario.node if result.scenario is not None else None
     rows: Any = figure.subfigures(2, 1, height_ratios=[0.075, 1.0])
     headline, body = rows
     headline.text(
@@ -34,7 +35,7 @@ def draw_overview(figure: Figure, result: Result) -> None:
     facts = [
         # Without a title, the network is the headline.
         *([meta["network"]] if meta["title"] else []),
-        f"{meta['nodes']:,} nodes",
+        display.machine_size(meta["nodes"], inside.ranks if inside is not None else None),
         f"{meta['routing']} routing",
         f"{display.duration(meta['end_ps'])} simulated",
         f"{display.size(meta['delivered_bytes'])} delivered",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from odonata import display
+from odonata.application import Training
 from odonata.report.tables import WholeTable
 from odonata.results import Result
 from odonata.results.summary import aborted_jobs, is_open_loop, per_node, saturated_jobs
@@ -44,8 +45,13 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(_job_table(summary["jobs"], placed_on(result.scenario)))
     if summary["parallelism"]:
         console.print(_parallelism_table(summary))
+        for line in compute_rates(result.scenario):
+            console.print(line, style="dim", markup=False)
     if "collectives" in summary:
         console.print(_collectives_table(summary))
+        one_order = one_order_inside(result.scenario)
+        if one_order:
+            console.print(one_order, style="dim", markup=False)
     for remark in _remarks(summary, result.scenario):
         console.print(remark)
     held = result.table("held_pairs").to_pylist()
@@ -162,6 +168,7 @@ _REPLICATED = (
     ("message_latency_mean_ps", "mean latency"),
     ("message_latency_p99_ps", "99th percentile"),
     ("accepted_bytes_per_s", "delivered"),
+    ("bus_bytes_per_s", "busbw"),
     ("mean_routers_visited", "routers visited"),
 )
 
@@ -281,7 +288,10 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
                 shown.add_row(escape(one.name), f"{one.nodes:,}", price, *figures)
             what = f"for the same money, {escape(found.reference.name)} = 1"
             what = what if per_money else "share of the nodes' bandwidth"
-            console.print(f"[bold]By {engine}s:[/] {what}")
+            # Said once, above the shares.
+            is_last = len(found.engines) > 1 or engine != "flow" or per_money
+            only = "" if is_last else "; --packets decides"
+            console.print(f"[bold]By {engine}s{only}:[/] {what}")
             console.print(shown)
     shown = _figures("Network", "switches", "ports")
     shown.add_column("layout", prose=True)
@@ -455,9 +465,8 @@ def placed_on(scenario: Scenario | None) -> str:
 def size_of(run: Mapping[str, Any], scenario: Scenario | None) -> str:
     """How many nodes a run's machine has, and how many ranks they have if they have an inside."""
     if scenario is None or scenario.node is None:
-        return f"{run['nodes']:,} nodes"
-    ranks = scenario.node.ranks
-    return f"{run['nodes'] // ranks:,} nodes of {ranks} ranks"
+        return display.machine_size(run["nodes"])
+    return display.machine_size(run["nodes"], scenario.node.ranks)
 
 
 def _job_table(jobs: Sequence[Mapping[str, Any]], placed: str) -> WholeTable:
@@ -536,6 +545,42 @@ def _parallelism_table(summary: Mapping[str, Any]) -> WholeTable:
         table.add_row(*(escape(text) for text in ("" if name == before else name, *row)))
         before = name
     return table
+
+
+def compute_rates(scenario: Scenario | None) -> list[str]:
+    """How fast the ranks of each job of training steps are taken to compute.
+
+    Args:
+        scenario: What was simulated, if known.
+    """
+    found = []
+    for name, job in zip(scenario.job_names(), scenario.job, strict=True) if scenario else ():
+        motif = job.motif
+        if not isinstance(motif, Training) or motif.compute is not None:
+            continue
+        share = 1.0 if motif.utilisation is None else motif.utilisation
+        rate = f"{display.count(int(motif.flop_rate) * share)}FLOP/s"
+        found.append(f"Ranks of {name} compute at {rate} (flop_rate, utilisation).")
+    return found
+
+
+def one_order_inside(scenario: Scenario | None) -> str | None:
+    """That NCCL's channels use few of the links between ranks of a node, where that is so.
+
+    Args:
+        scenario: What was simulated, if known.
+    """
+    node = None if scenario is None else scenario.node
+    network = None if node is None else node.network
+    if node is None or network is None or node.ranks < 4:
+        return None
+    if network.kind not in ("mesh", "xgmi") or network.links:
+        return None
+    ranks = node.ranks
+    return (
+        f"All channels of NCCL take a node's ranks in one order: along rings {ranks} of the "
+        f"{ranks * (ranks - 1)} links inside work, where NCCL may use all (docs/not-modelled.md)."
+    )
 
 
 #: Columns of NCCL's collectives; the bandwidths are called as by nccl-tests.

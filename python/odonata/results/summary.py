@@ -57,6 +57,8 @@ JOB_FIGURES = (
     "iteration_ps",
     "exposed_mean_ps",
     "exposed_max_ps",
+    "algorithm_bytes_per_s",
+    "bus_bytes_per_s",
     "packets_lost",
     "bytes_lost",
     "aborted_ps",
@@ -203,6 +205,11 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
     ]
     # Runs without NCCL have none.
     collectives = bandwidths(meta.get("collectives", ()), figures)
+    of_job = {one["job"]: one for one in collectives}
+    for job in figures:
+        if job["name"] in of_job:
+            rates = ("algorithm_bytes_per_s", "bus_bytes_per_s")
+            job.update({rate: of_job[job["name"]][rate] for rate in rates})
     return {
         "run": run,
         "jobs": figures,

@@ -39,6 +39,8 @@ QUANTITIES: Mapping[str, Sequence[str]] = {
         "message_latency_median_ps",
         "message_latency_p99_ps",
         "accepted_bytes_per_s",
+        "algorithm_bytes_per_s",
+        "bus_bytes_per_s",
         "mean_routers_visited",
     ),
     "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
@@ -501,6 +503,27 @@ def _settings(results: Sequence[Compared]) -> dict[str, list[str]]:
     for key in keys:
         values = [one.get(key, "–") for one in flat]
         if key not in ("seed", "title") and len(set(values)) > 1:
+            found[key] = values
+    return found | _ways(results)
+
+
+def _ways(results: Sequence[Compared]) -> dict[str, list[str]]:
+    """How NCCL carries out the collective of a job, where results differ."""
+    ways: list[dict[str, str]] = []
+    for one in results:
+        summary = next(iter(one.summaries.values()))
+        ways.append(
+            {
+                f"collective of {call['job']}": ", ".join(
+                    str(call[key]) for key in ("algorithm", "protocol") if call[key] is not None
+                )
+                for call in summary.get("collectives", ())
+            }
+        )
+    found = {}
+    for key in dict.fromkeys(key for one in ways for key in one):
+        values = [one.get(key, "–") for one in ways]
+        if len(set(values)) > 1:
             found[key] = values
     return found
 

@@ -435,8 +435,10 @@ def lay_out(
         else:
             fitted[name] = one
     if not fitted:
-        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        _refuse("nodes", f"no family for {nodes:,} ({reasons})", "a larger radix or budget")
+        reasons = "".join(f"\n  {name}: {why}" for name, why in left_out.items())
+        allowed = "a larger radix or budget"
+        message = f"found no family for {nodes:,} nodes; allowed: {allowed}{reasons}"
+        raise ScenarioError([Problem("nodes", message, f"{nodes:,}", allowed)])
     # Where no full tree fits, the first network is what prices are relative to.
     by = reference or next(iter(fitted.values())).price or 1.0
     networks = [_laid(name, one, by) for name, one in fitted.items()]
