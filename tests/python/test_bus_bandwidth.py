@@ -10,6 +10,7 @@ import pytest
 
 import odonata
 from odonata import Scenario
+from odonata.report.summaries import compute_rates, one_order_inside
 from odonata.results.bus_bandwidth import bus_factor
 from odonata.study.comparing import compare
 from odonata.study.file import Measure
@@ -146,3 +147,29 @@ def test_studies_and_comparisons_have_the_bandwidths(tmp_path: Path) -> None:
     ways = [f"{one['algorithm']}, {one['protocol']}" for _, one in runs]
     assert ways[0] != ways[1]
     assert found.settings["collective of gpus"] == ways
+
+
+def test_links_that_one_order_of_ranks_leaves_idle_are_told() -> None:
+    """A mesh of four has twelve links each way, of which a ring takes four; switches have none."""
+    given = data("allreduce", "1 MiB")
+    assert one_order_inside(Scenario.from_dict(given)) is None
+    given["node"]["network"]["kind"] = "mesh"
+    told = one_order_inside(Scenario.from_dict(given))
+    assert told is not None and "4 of the 12 links" in told
+
+
+@pytest.mark.parametrize(
+    ("own", "rate"),
+    [
+        ({}, "137 TFLOP/s"),
+        ({"flop_rate": "989 TFLOP/s", "utilisation": 0.4}, "396 TFLOP/s"),
+        ({"compute": "1 ms"}, None),
+    ],
+)
+def test_the_rate_of_computing_is_told(own: dict[str, Any], rate: str | None) -> None:
+    """The default's as well."""
+    given = data("allreduce", "1 MiB")
+    given["job"][0]["motif"] = {"kind": "training", "model": "llama-3-8b", "tensor": 4, **own}
+    lines = compute_rates(Scenario.from_dict(given))
+    expected = f"Ranks of gpus compute at {rate} (flop_rate, utilisation)."
+    assert lines == ([expected] if rate else [])

@@ -409,17 +409,19 @@ impl Failures {
         let start = During::WHOLE_RUN;
         let (always, _) = self.of(whole.clone())?;
         let at = |time: Picoseconds| {
-            let left = timeline.damage.at(time).left_of(whole)?;
+            let mut damage = timeline.damage.at(time);
+            let left = damage.left_of(whole)?;
             let more = left.lost_nodes().filter(|&node| !always.is_lost(node));
             let later = match (self.on_the_way, more.count()) {
                 (OnTheWay::Lost { reconvergence }, _) if time > start.from => reconvergence,
                 (OnTheWay::Lost { .. }, _) | (OnTheWay::Drained, 0) => Picoseconds(0),
                 (OnTheWay::Drained, more) => {
+                    let what = damage.lost_more(whole, &always, more);
                     return wrong(
                         Entry::All,
                         format!(
-                            "from {time} on {more} more nodes would have no way to the others: while \
-                             packets are drained only links fail that leave all nodes joined"
+                            "from {time} on {what}: while packets are drained only links fail that \
+                             leave all nodes joined"
                         ),
                     );
                 }
@@ -762,6 +764,22 @@ impl Damage {
             }
         }
         damage
+    }
+
+    /// That so many nodes of the network are cut off that are not always, with the interface that one
+    /// lacks, if that is why.
+    fn lost_more(&mut self, whole: &Topology, always: &Topology, more: usize) -> String {
+        let Some(inside) = &whole.inside else {
+            return format!("{more} more nodes would have no way to the others");
+        };
+        let is_new = |node| inside.ranks_of(node).any(|rank| !always.is_lost(rank));
+        self.without_rail.retain(|&(node, _)| is_new(node));
+        inside
+            .why_lost(&self.without_rail)
+            .unwrap_or_else(|| match more / inside.ranks as usize {
+                1 => "1 more node would have no way to the others".to_owned(),
+                nodes => format!("{nodes} more nodes would have no way to the others"),
+            })
     }
 
     /// What is left of a network of which all this is lost.

@@ -1,5 +1,7 @@
 //! Packets take the interfaces that the rule says, and no network of such nodes can deadlock.
 
+use odonata_units::Picoseconds;
+
 use super::*;
 use crate::routing::testing::{MockRouter, dragonfly, fat_tree};
 use crate::routing::{AdaptiveOptions, Algorithm, RoutingSpec};
@@ -401,4 +403,33 @@ fn a_node_with_a_broken_inside_is_out_of_service() {
         error.message.contains("its interfaces are 0 to 3"),
         "{error}"
     );
+}
+
+/// Where a node would lack its rail during a run, the interface is named, and what to do.
+#[test]
+fn an_interface_that_fails_while_packets_are_drained_is_named() {
+    let whole = spec(4, 4, InterfaceChoice::Rail).build(tree()).unwrap();
+    let mut late = dark(2, 1);
+    late.impairment.during.from = Picoseconds(30_000_000);
+    let failures = Failures {
+        links: vec![late],
+        ..Failures::default()
+    };
+    let error = failures.moments(&whole).unwrap_err();
+    let named = "on interface 1 of node 2 has no way to others";
+    assert!(error.message.contains(named), "{error}");
+    assert!(error.message.contains("\"striped\""), "{error}");
+    // Nodes are counted, not their ranks, where one loses all interfaces.
+    let whole = spec(4, 4, InterfaceChoice::Nearest).build(tree()).unwrap();
+    let links = (0..4).map(|interface| {
+        let mut link = dark(2, interface);
+        link.impairment.during.from = Picoseconds(30_000_000);
+        link
+    });
+    let failures = Failures {
+        links: links.collect(),
+        ..Failures::default()
+    };
+    let error = failures.moments(&whole).unwrap_err();
+    assert!(error.message.contains("on 1 more node would"), "{error}");
 }
