@@ -36,7 +36,7 @@ motif = { kind = "halo2d", message = "16 KiB" }
 #: A job of 10 nodes, of a machine of 20.
 LOG = "; MaxNodes: 20\n1 0 60 10 10 -1 -1 10 100 -1 1 1 1 1 1 1 -1 -1\n"
 
-UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 to 0, * or a name"
+UNKNOWN_JOB = "job.hallo: found hallo, but job has 1 entry; allowed: the index 0, * or a name"
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,9 @@ UNKNOWN_JOB = "job.hallo: found hallo for a list of 1; allowed: an index from 0 
         # Sweeps: names of jobs, networks that are tried, what is shown again.
         ("run t.toml --set job.hallo.nodes=2", f"{UNKNOWN_JOB}: halo"),
         ("run t.toml --set nodes", '--set: found "nodes"; allowed: KEY=VALUE, such as'),
+        ("run t.toml --set network.routing=ugal", "(did you mean ugal-l or ugal-g?); allowed"),
+        ("run t.toml --set job.1.nodes=3", "job[1]: found 1, but job has 1 entry; allowed"),
+        ("sweep t.toml --set job.0.nodes=2:4", "a range is FROM:TO:STEP, as in 0.1:0.9:0.1"),
         ("sweep t.toml --set job.hallo.nodes=2,4", f"{UNKNOWN_JOB}: halo (at the point nodes=2)"),
         (
             "sweep ugal.toml --set network.routing.algorithm=minimal,ugal-l",
@@ -106,7 +109,7 @@ def test_commands_say_what_is_wrong(line: str, message: str, tmp_path: Path) -> 
     [
         ({"set": {"network.rooting": "par"}}, r"network.rooting: .*did you mean `routing`"),
         ({"set": {"network.routing": "parr"}}, r'network.routing: found "parr"; allowed: .*"par"'),
-        ({"set": {"job.hallo.nodes": 2}}, r"job.hallo: found hallo .* or a name: halo"),
+        ({"set": {"job.hallo.nodes": 2}}, r"job.hallo: found hallo, .* or a name: halo"),
     ],
 )
 def test_functions_say_the_same(

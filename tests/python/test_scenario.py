@@ -14,7 +14,7 @@ from odonata._engine import read_toml
 from odonata.load import Job
 from odonata.motif import Halo3d, Matrix
 from odonata.network import Crossbar, Dragonfly, DragonflyLinks, Link, Routing
-from odonata.scenario import Simulation, set_key
+from odonata.scenario import Simulation, as_scenario, set_key
 from odonata.scenario.schema import scenario_schema
 from odonata.traffic import Traffic
 
@@ -407,3 +407,21 @@ def test_schema_and_models_refuse_the_same(change: dict[str, object]) -> None:
 def test_there_are_examples() -> None:
     assert EXAMPLES
     assert odonata.Scenario is Scenario
+
+
+def test_a_file_may_lack_what_is_set(tmp_path: Path) -> None:
+    """It has no end by itself; what is wrong with a change is told, not what the file lacks."""
+    file = tmp_path / "endless.toml"
+    file.write_text(
+        '[network]\nfamily = "torus"\nsize = [4]\n'
+        "[[job]]\nnodes = 4\n"
+        'traffic = { pattern = "uniform-random", load = 0.1, message = "1 KiB" }\n'
+    )
+    with pytest.raises(ScenarioError, match=r"simulation\.duration: found nothing"):
+        Scenario.from_file(file)
+    changed = Scenario.from_file(file, changes=["simulation.duration=10us"])
+    assert changed.simulation.duration == 10_000_000
+    assert as_scenario(file, {"simulation.duration": "10 us"}) == changed
+    assert odonata.run(file, set={"simulation.duration": "10 us"}).meta["end_ps"] == 10_000_000
+    with pytest.raises(ScenarioError, match=r"simulation\.duraton: unknown key \(did you mean"):
+        Scenario.from_file(file, changes=["simulation.duraton=10us"])

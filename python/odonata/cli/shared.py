@@ -214,8 +214,7 @@ def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
     """
     from odonata.scenario import Scenario
 
-    scenario = Scenario.from_file(file)
-    return scenario.with_set(changes) if changes else scenario
+    return Scenario.from_file(file, changes=changes)
 
 
 def print_json(content: Any, *, indent: int | None = 2) -> None:

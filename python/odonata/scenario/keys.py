@@ -46,6 +46,8 @@ def changed_scenario(
     Raises:
         ScenarioError: If it is none, a name is no key's, or a change makes it none.
     """
+    if not named:
+        return as_scenario(given, changes)
     scenario = as_scenario(given)
     return as_scenario(scenario, changes_by_key(scenario, changes, named))
 

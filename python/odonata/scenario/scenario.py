@@ -37,7 +37,7 @@ from odonata.errors import Problem, ScenarioError
 from odonata.plug_ins import names_of_jobs
 from odonata.plug_ins.forms import with_plug_ins
 from odonata.scenario.files import named_files
-from odonata.scenario.problem import key_path
+from odonata.scenario.problem import key_path, nearest
 from odonata.scenario.rates import notices_of_rates
 from odonata.scenario.toml_source import covers, parse_toml, read_text, with_lines
 from odonata.scenario.toml_text import toml_text
@@ -194,27 +194,43 @@ class Scenario(Table):
         self.__dict__.update(_given=given, _file=file, _directory=directory, _source=_Source())
 
     @classmethod
-    def from_file(cls, file: str | os.PathLike[str]) -> Self:
+    def from_file(
+        cls, file: str | os.PathLike[str], *, changes: Iterable[str] | Mapping[str, Any] = ()
+    ) -> Self:
         """Reads and checks a TOML file. Paths in it are relative to the file.
+
+        Args:
+            file: Its name.
+            changes: As of `with_set`: only what they make of the file has to be a scenario.
 
         Raises:
             ScenarioError: If it cannot be read, is no TOML, or is no scenario; the error names
                 every key that is wrong, what was found there and what is allowed.
         """
-        return cls.from_toml(read_text(file), file=os.fspath(file))
+        return cls.from_toml(read_text(file), file=os.fspath(file), changes=changes)
 
     @classmethod
-    def from_toml(cls, text: str, *, file: str = "") -> Self:
+    def from_toml(
+        cls, text: str, *, file: str = "", changes: Iterable[str] | Mapping[str, Any] = ()
+    ) -> Self:
         """Reads and checks a scenario in TOML.
 
         Args:
             text: The scenario.
             file: Where it comes from: for messages, and paths in it are relative to this file.
+            changes: As of `from_file`.
 
         Raises:
             ScenarioError: If it is no TOML or no scenario.
         """
         data = parse_toml(text, file)
+        if changes:
+            # A key that the text lacks may be one that is to be set.
+            unchecked = cls.__new__(cls)
+            unchecked.__dict__.update(
+                _given=data, _file=file, _directory=Path(file).parent, _source=_Source(text)
+            )
+            return unchecked.with_set(changes)
         try:
             scenario = cls.from_dict(data, file=file)
         except ScenarioError as error:
@@ -457,7 +473,26 @@ def _checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], 
     plain = {str(key): as_written(value, str(key), wrong) for key, value in data.items()}
     text, found = _engine.checked(json.dumps(plain), str(directory), names_of_jobs())
     paths = {problem.path for problem in wrong}
-    return json.loads(text), wrong + [Problem(*one) for one in found if one[0] not in paths]
+    told = [_with_hint(Problem(*one)) for one in found if one[0] not in paths]
+    return json.loads(text), wrong + told
+
+
+#: Names from which on nobody reads a list of what is allowed to its end.
+_MANY = 8
+
+
+def _with_hint(problem: Problem) -> Problem:
+    """The problem; of a name that is none of many, with those that begin like it or are near."""
+    allowed = problem.allowed.partition(" (")[0]
+    names = re.findall(r'"([^"]+)"', allowed)
+    word = problem.found.strip('"')
+    if len(names) <= _MANY or not word or "did you mean" in problem.message:
+        return problem
+    like = [name for name in names if name.startswith(word)] or [nearest(word, names)]
+    if not like[0]:
+        return problem
+    hint = f"found {problem.found} (did you mean {' or '.join(like)}?)"
+    return replace(problem, message=problem.message.replace(f"found {problem.found}", hint, 1))
 
 
 def _beside_schedule(schedule: ScheduleTable, data: Mapping[str, Any]) -> list[Problem]:
@@ -515,8 +550,10 @@ def as_scenario(given: ScenarioLike, changes: Mapping[str, Any] | None = None) -
     """
     if isinstance(given, Mapping):
         scenario = Scenario.from_dict(given)
+    elif isinstance(given, Scenario):
+        scenario = given
     else:
-        scenario = given if isinstance(given, Scenario) else Scenario.from_file(given)
+        return Scenario.from_file(given, changes=changes or ())
     return scenario.with_set(changes) if changes else scenario
 
 
@@ -562,11 +599,15 @@ def _set_parts(
                 parts = [*parts[:position], named, *parts[position + length :]]
                 return _set_parts(here, parts, position, value, file)
         if not isinstance(part, int) or part >= len(here):
-            allowed = f"an index from 0 to {len(here) - 1}, or *" if here else "no index"
+            last_index = len(here) - 1
+            indices = f"an index from 0 to {last_index}" if last_index > 0 else "the index 0"
+            allowed = f"{indices}, or *" if here else "no index"
             called = [str(one["name"]) for one in here if _name_of(one) is not None]
             if called:
                 allowed = allowed.replace(", or *", f", * or a name: {', '.join(called)}")
-            message = f"found {part} for a list of {len(here)}; allowed: {allowed}"
+            above = ".".join(str(one) for one in parts[:position])
+            entries = f"{len(here)} {'entry' if len(here) == 1 else 'entries'}"
+            message = f"found {part}, but {above} has {entries}; allowed: {allowed}"
             raise ScenarioError([Problem(path, message, str(part), allowed)], file)
         inner = here[part]
     else:

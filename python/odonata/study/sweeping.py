@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ MOST_JOBS = 8
 MOST_VALUES = 1_000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _RANGE = re.compile(rf"({_NUMBER}):({_NUMBER}):(\*?)({_NUMBER})")
+#: A range whose step was forgotten.
+_HALF_RANGE = re.compile(rf"{_NUMBER}:{_NUMBER}")
 _NETWORK = "network"
 #: Keys whose value says which kind of table one is.
 _CHOOSING = ("algorithm", "kind", "pattern", "family", "policy", "name", "level")
@@ -310,7 +312,12 @@ def sweep_study(
     several = {key for key, value in changes.items() if _is_several(value, key, base)}
     fixed = {key: value for key, value in changes.items() if key not in several}
     if fixed:
-        base = base.with_set(fixed)
+        try:
+            base = base.with_set(fixed)
+        except ScenarioError as error:
+            raise ScenarioError(
+                [_without_step(one) for one in error.problems], error.file
+            ) from None
     varied = {key: list(value) for key, value in changes.items() if key in several}
     if "seed" in varied:
         message = "found several; allowed: one, that of the first repetition (use --seeds)"
@@ -341,6 +348,14 @@ def sweep_study(
         base,
     )
     return study.with_figures(_figures(study, _firsts(study.measure)))
+
+
+def _without_step(problem: Problem) -> Problem:
+    """The problem, with how a range is written if it is one that lacks its step."""
+    if _HALF_RANGE.fullmatch(problem.found.strip('"')) is None:
+        return problem
+    advice = "; a range is FROM:TO:STEP, as in 0.1:0.9:0.1, or FROM:TO:*FACTOR"
+    return replace(problem, message=problem.message + advice)
 
 
 def values_of(text: str) -> Any:
