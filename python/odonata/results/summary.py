@@ -207,9 +207,9 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
     collectives = bandwidths(meta.get("collectives", ()), figures)
     of_job = {one["job"]: one for one in collectives}
     for job in figures:
-        if job["name"] in of_job:
-            rates = ("algorithm_bytes_per_s", "bus_bytes_per_s")
-            job.update({rate: of_job[job["name"]][rate] for rate in rates})
+        for rate in ("algorithm_bytes_per_s", "bus_bytes_per_s"):
+            # None for a job that calls no collective of NCCL.
+            job[rate] = of_job.get(job["name"], {}).get(rate)
     return {
         "run": run,
         "jobs": figures,

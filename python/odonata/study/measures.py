@@ -273,8 +273,7 @@ def _figures(result: Result, figure: str) -> list[float | None]:
     if scope == "run":
         return [summary["run"][quantity]]
     rows, key = (summary["jobs"], "name") if scope == "job" else (summary["link_classes"], "class")
-    # Only jobs that call NCCL have bandwidths of collectives.
-    found = [row.get(quantity) for row in rows if name in ("*", row[key])]
+    found = [row[quantity] for row in rows if name in ("*", row[key])]
     if not found and name != "*":
         raise KeyError(f"no {scope} {name}; there are {', '.join(row[key] for row in rows)}")
     return found
