@@ -209,6 +209,8 @@ impl<'a> Callback<'a> {
         match result {
             Ok(()) => ControlFlow::Continue(()),
             Err(raised) => {
+                // Who has said stop is not asked again, whatever is still reported.
+                self.failed = true;
                 *self.raised = Some(raised);
                 ControlFlow::Break(())
             }
