@@ -214,7 +214,7 @@ def test_no_conditions(text: str) -> None:
             '"network.arrangement"',
             '"job.3.x"\nname = "arrangement"',
             "axis[0].values[0]",
-            "an index from 0 to 0",
+            "the index 0",
         ),
         ('when = "routing ==', 'when = "routin ==', "axis[2].when", "did you mean routing"),
         ("values = [0.5, 2]", 'values = [0.5, "fast"]', "axis[2].values[1]", "bandwidth"),
