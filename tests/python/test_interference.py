@@ -202,17 +202,22 @@ def test_the_command_tells_programs_and_people(
     assert ended.value.code == 2 and "left, right, third" in capsys.readouterr().err
 
 
+def incast_beside_a_shift(message: str, duration: str) -> Scenario:
+    """Three nodes send to a fourth at full rate, two others to each other."""
+    incast = {"pattern": "hot-spot", "hot_ranks": [0], "fraction": 1.0, "load": 1.0}
+    shift = {"pattern": "shift", "offset": 1, "load": 0.3}
+    jobs = [
+        {"name": name, "placement": nodes, "traffic": {**traffic, "message": message}}
+        for name, nodes, traffic in (("incast", [0, 8, 16, 24], incast), ("shift", [1, 9], shift))
+    ]
+    return scenario(*jobs, simulation={"duration": duration, "warmup": "20 us"})
+
+
 def test_a_saturated_job_is_marked_and_lengths_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Three nodes send three times what a fourth takes, which sends freely: half of all arrives."""
-    incast = {"pattern": "hot-spot", "hot_ranks": [0], "fraction": 1.0, "load": 1.0}
-    shift = {"pattern": "shift", "offset": 1, "load": 0.3}
-    jobs = [
-        {"name": name, "placement": nodes, "traffic": {**traffic, "message": "4 KiB"}}
-        for name, nodes, traffic in (("incast", [0, 8, 16, 24], incast), ("shift", [1, 9], shift))
-    ]
-    what = scenario(*jobs, simulation={"duration": "120 us", "warmup": "20 us"})
+    what = incast_beside_a_shift("4 KiB", "120 us")
     found = interference(what, out=tmp_path, jobs=2)
     rows = {(row["name"], row["beside"]): row for row in found.latencies.to_pylist()}
     assert {row["end_ps"] for row in rows.values()} == {120_000_000}
@@ -240,13 +245,7 @@ def test_a_saturated_job_is_marked_and_lengths_are_told(
 def test_it_says_who_was_held_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Three nodes send to one at full rate, so that each has to wait for most of the time; the
     others' node takes all that comes."""
-    incast = {"pattern": "hot-spot", "hot_ranks": [0], "fraction": 1.0, "load": 1.0}
-    shift = {"pattern": "shift", "offset": 1, "load": 0.3}
-    jobs = [
-        {"name": name, "placement": nodes, "traffic": {**traffic, "message": "64 KiB"}}
-        for name, nodes, traffic in (("incast", [0, 8, 16, 24], incast), ("shift", [1, 9], shift))
-    ]
-    what = scenario(*jobs, simulation={"duration": "200 us", "warmup": "20 us"})
+    what = incast_beside_a_shift("64 KiB", "200 us")
     held = what.with_set({"network.nic.congestion_control": "slingshot"})
     found = interference(held, target="shift", out=tmp_path)
     rows = found.held.to_pylist()
