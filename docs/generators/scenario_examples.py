@@ -169,6 +169,12 @@ host_times = [ { size = "1 KiB", time = "100 ns" }, { size = "1 MiB", time = "40
 [mpi.within_node]
 send_overhead = "100 ns"
 """,
+    "Noise": """\
+[mpi.noise]
+detour_interval = "1 ms"
+detour_time = "10 us"
+entry_delay = "600 ns"
+""",
     "Collectives": """\
 [mpi.collectives]
 library = "open-mpi"

@@ -56,6 +56,7 @@ HEADINGS = {
     "Mpi": "Message protocol",
     "HostTime": "Host times",
     "WithinNode": "Messages within a node",
+    "Noise": "Noise",
     "Collectives": "Collectives",
     "Nccl": "NCCL",
     "Record": "Record",
@@ -166,6 +167,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
     page.definition("WithinNode", "###", "`[mpi.within_node]`")
+    page.definition("Noise", "###", "`[mpi.noise]`")
     page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
     page.definition(
         "Nccl",

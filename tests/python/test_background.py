@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from command import call
+from odonata.declared import Noise
 from odonata.errors import MachineError
 from odonata.machines.background import (
     APPLICATIONS,
@@ -39,7 +40,9 @@ engine = "flow"
 name = "Small"
 hosts = [{ names = "node[01-16]", first_node = 0 }]
 spread = [{ size = "1 KiB", p10 = 0.5, p90 = 2.0 }]
-background = { detour_time = "0 s", busy = "100 %", compute_rate = 100.0 }
+background = { busy = "100 %", compute_rate = 100.0 }
+[mpi]
+noise = { detour_time = "0 s" }
 """
 KNOWN = {f"node{n:02d}": n - 1 for n in range(1, 17)}
 
@@ -108,16 +111,16 @@ def test_the_older_name_of_the_compute_rate_is_taken_with_a_warning() -> None:
 
 
 def test_interruptions_are_of_the_longest_rank():
-    background = Background()
+    noise = Noise()
     random = np.random.default_rng(1)
     # 4 ms in the mean: a call of 40 µs on one rank is hit by a hundredth, on 200 ranks by 1 - e^-2.
-    one = interrupted_ns(background, 1, 40_000, random)
-    many = interrupted_ns(background, 200, 40_000, random)
+    one = interrupted_ns(noise, 1, 40_000, random)
+    many = interrupted_ns(noise, 200, 40_000, random)
     assert np.mean(one > 0) == pytest.approx(0.01, abs=0.006)
     assert np.mean(many > 0) == pytest.approx(1 - np.exp(-2), abs=0.03)
     # In a second each rank loses 250 of 3.2 µs.
-    assert interrupted_ns(background, 1, 1e9, random).mean() == pytest.approx(8e5, rel=0.01)
-    assert not interrupted_ns(Background(detour_time="0 s"), 9, 1e9, random).any()
+    assert interrupted_ns(noise, 1, 1e9, random).mean() == pytest.approx(8e5, rel=0.01)
+    assert not interrupted_ns(Noise(detour_time="0 s"), 9, 1e9, random).any()
 
 
 def test_calls_beside_others_scatter_by_what_they_share(tmp_path):

@@ -29,6 +29,8 @@ pub struct Sending {
 pub enum Task {
     /// Nothing but that the request is complete.
     Compute(RequestId),
+    /// Nothing: its rank enters a collective late.
+    EnterLate,
     /// The message goes to the interface.
     HandOver(Sending),
     /// The message to write into another rank's memory.
@@ -128,7 +130,7 @@ impl Task {
 
     fn activity(&self) -> RankActivity {
         match self {
-            Self::Compute(_) => RankActivity::Compute,
+            Self::Compute(_) | Self::EnterLate => RankActivity::Compute,
             Self::HandOver(_) | Self::HandOverPut { .. } | Self::HandOverGet { .. } => {
                 RankActivity::Send
             }

@@ -1,13 +1,14 @@
 //! What keeps the processors of ranks busy: their programs, and one task after another.
 
 use odonata_load::{Action, CollectiveKind, Idle, ProcessorId, RequestId, Step};
-use odonata_run::JobLoad;
 use odonata_run::memory::make_room_in;
+use odonata_run::{JobLoad, Noise};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::actions::{Begun, Task};
 use crate::kind::MessageKind;
 use crate::message::Outgoing;
+use crate::noise::NoiseRecord;
 use crate::protocol;
 use crate::rank::{Processor, Rank, Stage};
 use crate::transport::Transport;
@@ -50,6 +51,7 @@ fn begin_program<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now: u64) {
         let present = &mut own.record.processors;
         present.resize_with(processors.max(present.len()), Processor::default);
         own.record.shares = program.has_parallelism().then(Box::default);
+        own.record.noise = plan.protocol.noise.map(|_| Box::default());
     }
     if let Err(error) = own.start(plan) {
         engine.fail(rank, error, now);
@@ -124,6 +126,15 @@ fn enter<'a, T: Transport<'a>>(
     let own = engine.rank(rank);
     own.end_interval(now, recorded);
     own.record.collective = collective;
+    let delayed = noisy(engine, rank).filter(|_| collective.is_some());
+    let Some((noise, state, of)) = delayed else {
+        return;
+    };
+    // Late is the rank, not one of its processors.
+    let late = Picoseconds(state.entry(noise, of));
+    for processor in 0..engine.rank(rank).record.processors.len() as u8 {
+        occupy(engine, rank, processor, late, Task::EnterLate, now);
+    }
 }
 
 fn begin<'a, T: Transport<'a>>(
@@ -196,7 +207,8 @@ pub(crate) fn occupy<'a, T: Transport<'a>>(
     task: Task,
     now: u64,
 ) {
-    if duration == Picoseconds::ZERO {
+    let own = engine.rank(rank);
+    if duration == Picoseconds::ZERO && own.record.noise.is_none() {
         conclude(engine, rank, task, now);
         return;
     }
@@ -206,24 +218,45 @@ pub(crate) fn occupy<'a, T: Transport<'a>>(
     if processors.len() <= index {
         processors.resize_with(index + 1, Processor::default);
     }
-    let busy = processors[index].task.is_some();
-    let queue = &mut processors[index].queue;
-    make_room_in(queue, "what ranks have to do");
-    queue.push_back((duration.0, task));
-    if !busy {
-        take_up(engine, rank, index, now);
+    if processors[index].task.is_none() {
+        begin_task(engine, rank, index, (duration.0, task), now);
+    } else if duration == Picoseconds::ZERO {
+        conclude(engine, rank, task, now);
+    } else {
+        let queue = &mut processors[index].queue;
+        make_room_in(queue, "what ranks have to do");
+        queue.push_back((duration.0, task));
     }
 }
 
 /// An idle processor begins with what is next in its queue.
 fn take_up<'a, T: Transport<'a>>(engine: &mut T, rank: u32, processor: usize, now: u64) {
-    let processor = &mut engine.rank(rank).record.processors[processor];
-    let Some((duration, task)) = processor.queue.pop_front() else {
-        return;
+    let queue = &mut engine.rank(rank).record.processors[processor].queue;
+    if let Some(next) = queue.pop_front() {
+        begin_task(engine, rank, processor, next, now);
+    }
+}
+
+/// An idle processor is busy from now on, unless that takes no time.
+fn begin_task<'a, T: Transport<'a>>(
+    engine: &mut T,
+    rank: u32,
+    processor: usize,
+    (duration, task): (u64, Task),
+    now: u64,
+) {
+    let until = match noisy(engine, rank) {
+        None => now.saturating_add(duration),
+        Some((noise, state, of)) => state.until(noise, of, processor, now, duration),
     };
-    let until = now.saturating_add(duration).min(LATEST);
-    processor.task = Some(task);
-    processor.until = until;
+    if until == now {
+        conclude(engine, rank, task, now);
+        return;
+    }
+    let until = until.min(LATEST);
+    let busy = &mut engine.rank(rank).record.processors[processor];
+    busy.task = Some(task);
+    busy.until = until;
     engine.wake(rank, until);
     // Every task has an interval of its own.
     let recorded = engine.measurement().rank_intervals;
@@ -233,6 +266,19 @@ fn take_up<'a, T: Transport<'a>>(engine: &mut T, rank: u32, processor: usize, no
         own.record.activity = own.current_activity();
         share(own, now, recorded);
     }
+}
+
+/// The noise of a rank that has some: of its job, what changes of it, and the numbers of job and rank.
+fn noisy<'r, 'a: 'r, T: Transport<'a>>(
+    engine: &'r mut T,
+    rank: u32,
+) -> Option<(&'a Noise, &'r mut NoiseRecord, (u32, u32))> {
+    let own = engine.rank(rank);
+    own.record.noise.as_ref()?;
+    let of = (own.job, own.rank);
+    let noise = engine.plan(of.0).protocol.noise.as_ref()?;
+    let state = engine.rank(rank).record.noise.as_mut()?;
+    Some((noise, state, of))
 }
 
 /// Notes which parallelism a rank communicates for from now on, if its program tells.
@@ -254,6 +300,7 @@ fn share(own: &mut Rank<'_>, now: u64, recorded: bool) {
 /// Does what a task was for.
 fn conclude<'a, T: Transport<'a>>(engine: &mut T, rank: u32, task: Task, now: u64) {
     match task {
+        Task::EnterLate => {}
         Task::Compute(request) | Task::TakeIn(request) => engine.rank(rank).complete(request),
         Task::TakeInAndFinish {
             request,

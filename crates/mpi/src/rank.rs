@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::actions::{Sending, Task};
 use crate::matching::{Matching, Posted, UNMATCHED};
 use crate::message::{Outgoing, granted_key};
+use crate::noise::NoiseRecord;
 use crate::server::ServerRecord;
 
 /// Who asks for memory.
@@ -111,6 +112,8 @@ pub struct RankRecord {
     pub leaving: VecDeque<RequestId>,
     /// What it has done and has to do as a server of a file system.
     pub server: Option<Box<ServerRecord>>,
+    /// What keeps it busy besides its program, if anything does.
+    pub noise: Option<Box<NoiseRecord>>,
     /// What it has done for which parallelism, of programs that tell them apart.
     pub shares: Option<Box<Shares>>,
 }
@@ -158,6 +161,7 @@ impl<'a> Rank<'a> {
                 delayed: VecDeque::new(),
                 leaving: VecDeque::new(),
                 server: None,
+                noise: None,
                 shares: None,
             },
         }
@@ -286,8 +290,9 @@ impl<'a> Rank<'a> {
         let mut tasks = self.record.processors.iter();
         let task = tasks.find_map(|processor| processor.task);
         let request = match task {
-            None => None,
+            None | Some(Task::EnterLate) => None,
             Some(task) => Some(match task {
+                Task::EnterLate => return None,
                 Task::Compute(request) | Task::TakeIn(request) => request,
                 Task::TakeInAndFinish { request, .. }
                 | Task::HandOverPut { request, .. }

@@ -15,7 +15,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Protocol, TrafficClass};
+use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Noise, Protocol, TrafficClass};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -171,7 +171,7 @@ fn group_of(topology: &Topology, node: NodeId) -> GroupId {
     }
 }
 
-fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
+fn protocol(mpi: &spec::Mpi, seed: u64) -> Result<Protocol, SpecError> {
     let copy_bandwidth = mpi
         .copy_bandwidth_bytes_per_s
         .map(Bandwidth::new)
@@ -201,6 +201,12 @@ fn protocol(mpi: &spec::Mpi) -> Result<Protocol, SpecError> {
         send_delay: Picoseconds(mpi.send_delay_ps),
         redirect_overhead: Picoseconds(mpi.redirect_overhead_ps),
         delay_times: host_times("mpi.delay_times", &mpi.delay_times)?,
+        noise: mpi.noise.as_ref().map(|noise| Noise {
+            interval: Picoseconds(noise.detour_interval_ps),
+            time: Picoseconds(noise.detour_time_ps),
+            entry_delay: Picoseconds(noise.entry_delay_ps),
+            draws: StreamKey::new(seed, Purpose::Noise),
+        }),
     })
 }
 
@@ -402,7 +408,7 @@ fn plan_job(
         start: Picoseconds(job.start_ps),
         node_of_rank,
         load,
-        protocol: protocol(&scenario.mpi)?,
+        protocol: protocol(&scenario.mpi, scenario.seed)?,
         class: class_of(scenario, position)?,
         servers: None,
     };
@@ -454,6 +460,25 @@ pub(crate) fn check_classes(scenario: &Scenario) -> Result<(), SpecError> {
         let allowed = "a class that a job names as its `traffic_class`, or the first of all";
         Err(SpecError::value(path, found, allowed))
     })
+}
+
+/// Refuses noise that changes nothing.
+pub(crate) fn check_noise(scenario: &Scenario) -> Result<(), SpecError> {
+    let Some(noise) = &scenario.mpi.noise else {
+        return Ok(());
+    };
+    if noise.detour_time_ps == 0 && noise.entry_delay_ps == 0 {
+        let found = "neither detours nor late entries";
+        let allowed = "a `detour_time` or an `entry_delay` above zero";
+        return Err(SpecError::value("mpi.noise", found, allowed));
+    }
+    let has_program = |job: &Job| matches!(job.load, Load::Motif(_)) && !job.idle;
+    if scenario.jobs.iter().any(has_program) {
+        return Ok(());
+    }
+    let allowed = "only with a job that has a motif; the ranks of traffic are never busy";
+    let found = "no job with a motif";
+    Err(SpecError::value("mpi.noise", found, allowed))
 }
 
 /// What a person should know of classes of traffic: sentences, one for each that may get nothing.

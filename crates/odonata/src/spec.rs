@@ -59,7 +59,7 @@ pub use motif::{
     Phase, PhaseFile, Receives, RegionBorder, RepeatPhase, RepeatRank, ReplayOptions, Sends,
     TimeBorder, Trace, TraceBorder, Tree,
 };
-pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, Nccl, WithinNode};
+pub use mpi::{Collectives, Completion, HostTime, Mpi, NamedAlgorithms, Nccl, Noise, WithinNode};
 pub use network::{
     AlgorithmName, ArrangementName, Choice, Decisions, FparRules, GroupWiringName, HopTime, Keys,
     MinimalLinks, Network, Paths, Queue, Routing, SpineArrangement, Strategy, Via, Weights,

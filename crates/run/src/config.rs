@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::classes::TrafficClass;
 use crate::congestion::CongestionControl;
+use crate::noise::Noise;
 use crate::storage::Servers;
 
 /// How a packet passes through a router.
@@ -307,6 +308,8 @@ pub struct Protocol {
     pub redirect_overhead: Picoseconds,
     /// The same by the size of the message, besides; empty: nothing.
     pub delay_times: HostTimes,
+    /// What else keeps ranks busy; `None`: nothing.
+    pub noise: Option<Noise>,
 }
 
 /// How long a message keeps its sender and its receiver busy.
@@ -393,6 +396,7 @@ impl Default for Protocol {
             send_delay: Picoseconds::ZERO,
             redirect_overhead: Picoseconds::ZERO,
             delay_times: HostTimes::default(),
+            noise: None,
         }
     }
 }

@@ -11,6 +11,7 @@ mod error;
 mod histogram;
 mod limits;
 pub mod memory;
+mod noise;
 mod observer;
 mod outcome;
 mod parameter;
@@ -33,6 +34,7 @@ pub use error::{SimError, StuckPacket};
 pub use histogram::Histogram;
 pub use limits::check_times;
 pub use memory::{Megabytes, shortage, within_memory};
+pub use noise::Noise;
 pub use observer::{Observer, PausedRun, Wish};
 pub use outcome::{
     Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,

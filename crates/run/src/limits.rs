@@ -4,6 +4,7 @@ use odonata_units::Picoseconds;
 
 use crate::config::{JobPlan, Measurement, NicModel, RouterModel};
 use crate::error::SimError;
+use crate::noise::Noise;
 use crate::parameter::Parameter;
 
 /// Refuses durations that no simulated time can be added to without wrapping: points
@@ -24,6 +25,9 @@ pub fn check_times(
         (Parameter::LoopbackLatency, nic.loopback_latency),
     ];
     let within = |job: &JobPlan| job.protocol.within_node.unwrap_or_default();
+    let noise = |time: fn(&Noise) -> Picoseconds, job: &JobPlan| {
+        job.protocol.noise.as_ref().map(time).unwrap_or_default()
+    };
     let of_jobs = jobs.iter().flat_map(|job| {
         [
             (Parameter::SendOverhead, job.protocol.costs.send_overhead),
@@ -36,6 +40,9 @@ pub fn check_times(
             (Parameter::RedirectOverhead, job.protocol.redirect_overhead),
             (Parameter::DelayTimes, job.protocol.delay_times.longest()),
             (Parameter::HostTimes, job.protocol.costs.times.longest()),
+            (Parameter::DetourInterval, noise(|n| n.interval, job)),
+            (Parameter::DetourTime, noise(|n| n.time, job)),
+            (Parameter::EntryDelay, noise(|n| n.entry_delay, job)),
             (Parameter::SendOverheadWithin, within(job).send_overhead),
             (
                 Parameter::ReceiveOverheadWithin,

@@ -102,6 +102,12 @@ parameters! {
     ReceiveOverheadWithin = "the overhead of receiving within a node",
     /// As [`Self::HostTimes`], within a node.
     HostTimesWithin = "the host times within a node",
+    /// Mean time between interruptions of a processor.
+    DetourInterval = "the interval of interruptions",
+    /// Mean time of an interruption.
+    DetourTime = "the time of interruptions",
+    /// Mean time by which ranks enter collectives late.
+    EntryDelay = "the delay of entries",
     /// What is recorded.
     Record = "what is recorded",
     /// The record of which job waits for which.

@@ -33,6 +33,8 @@ pub enum Purpose {
     LinkErrors = 9,
     /// Which path a flow takes.
     Flows = 10,
+    /// What keeps ranks from their programs.
+    Noise = 11,
     /// Jobs of a synthetic log.
     Workload = 20,
 }

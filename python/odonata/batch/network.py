@@ -308,9 +308,11 @@ class SharedMachine(Network):
                 "keep": None if self.windows is None else os.fspath(self.windows),
             }
         else:
+            noise = "a noise of ranks" if source.mpi.noise else None
             for key, found in (
                 ("windows", self.windows),
                 ("window_iterations", self.window_iterations),
+                ("mpi.noise", noise),
             ):
                 if found is not None:
                     allowed = "nothing, as no job has an application"

@@ -16,8 +16,8 @@ import numpy as np
 
 from odonata import _engine
 from odonata.bounded import is_archive, members, read_text
+from odonata.declared import Noise
 from odonata.errors import MachineError
-from odonata.machines.machine import Background
 
 
 @dataclass(frozen=True)
@@ -195,14 +195,14 @@ def traffic(
 
 
 def interrupted_ns(
-    background: Background, ranks: int, time_ns: float, random: np.random.Generator
+    noise: Noise, ranks: int, time_ns: float, random: np.random.Generator
 ) -> np.ndarray:
     """How much longer calls take as their hosts are interrupted. Shape: :data:`DRAWS`.
 
     Interruptions of a rank come at random; those of different ranks overlap, so that of the ranks
     the one that is interrupted longest counts.
     """
-    every, each = int(background.detour_interval) / 1e3, int(background.detour_time) / 1e3
+    every, each = int(noise.detour_interval) / 1e3, int(noise.detour_time) / 1e3
     if not each:
         return np.zeros(DRAWS)
     longest = np.zeros(DRAWS)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from odonata import _engine, names
+from odonata.declared import Noise
 from odonata.errors import (
     InternalError,
     MachineError,
@@ -185,6 +186,7 @@ class Predictor:
         self.scenario = scenario
         self.hosts = hosts_of(scenario)
         self.background = (scenario.machine and scenario.machine.background) or Background()
+        self.noise = scenario.mpi.noise or Noise()
         if jobs is None and self.background.jobs is not None:
             jobs = scenario.directory / self.background.jobs
         self.jobs = None if jobs is None else others.read_jobs(Path(jobs), self.hosts)
@@ -195,6 +197,8 @@ class Predictor:
         self._library = collectives if isinstance(collectives, str) else collectives.library
         self._form = scenario.normalised()
         self._form["jobs"] = []
+        # What calls take without noise comes first, see :meth:`spread`.
+        self._form["mpi"].pop("noise", None)
         network = self._form["network"]
         #: Whether messages stay in the part of the network that holds their ends.
         self._boxed = (
@@ -387,7 +391,7 @@ class Predictor:
                 ran.append(self._simulated_ns(case, host, part, beside, seed=call + 1))
             drawn = random.choice(np.array(ran) / np.median(ran), (others.DRAWS, min(parts, 1000)))
             calls_ns = whole * drawn.mean(axis=1)
-            calls_ns += others.interrupted_ns(self.background, case.ranks, whole, random)
+            calls_ns += others.interrupted_ns(self.noise, case.ranks, whole, random)
             p10, middle, p90 = np.quantile(calls_ns, (0.1, 0.5, 0.9))
             low.append(float(p10 / middle))
             high.append(float(p90 / middle))

@@ -8,7 +8,7 @@ use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
     HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
-    NodeNetwork, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer, SharedNodes,
+    NodeNetwork, Noise, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer, SharedNodes,
     Simulation, SizedError, SizedRate, SizedSpread, Storage, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
@@ -25,6 +25,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         Simulation::declaration(),
         HostTime::declaration(),
         WithinNode::declaration(),
+        Noise::declaration(),
         Collectives::declaration(),
         Nccl::declaration(),
         Mpi::declaration(),

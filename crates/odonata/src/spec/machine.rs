@@ -176,12 +176,6 @@ table! {
         /// How many times faster a node computes, and therefore sends, than the nodes of 64 ranks on
         /// which the applications were measured.
         compute_rate: f64 = 1.0 => Notes { more_than: Some(0.0), most: Some(1e6), ..Notes::NONE },
-        /// Mean time between two interruptions of a rank by the operating system. The default is the
-        /// period of a kernel clock of 250 Hz.
-        detour_interval_ps: u64 = 4_000_000_000 => Notes { least: Some(1.0), ..Notes::DELAY },
-        /// Mean time that an interruption takes; `0 s`: no interruptions. The default is that of a node
-        /// of Alps (De Sensi et al. 2023).
-        detour_time_ps: u64 = 3_200_000 => Notes::DELAY,
     }
 }
 

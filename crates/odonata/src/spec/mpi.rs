@@ -36,6 +36,25 @@ table! {
 }
 
 table! {
+    /// What keeps ranks busy besides their programs, drawn anew for each `seed`.
+    ///
+    /// The operating system interrupts each processor of a rank, whatever it does then: a task takes
+    /// longer by it, and what arrives waits for its end. Ranks enter blocking collectives late.
+    pub struct Noise {
+        /// Mean time between two interruptions of a rank, with an exponential distribution. The default
+        /// is the period of a kernel clock of 250 Hz.
+        detour_interval_ps: u64 = 4_000_000_000 => Notes { least: Some(1.0), ..Notes::DELAY },
+        /// Mean time that an interruption takes, with a gamma distribution of shape 6; `0 s`: no
+        /// interruptions. The default is that of a node of Alps (De Sensi et al. 2023).
+        detour_time_ps: u64 = 3_200_000 => Notes::DELAY,
+        /// Mean of the exponentially distributed time by which a rank enters a blocking collective late:
+        /// who waits for n ranks waits 1 + 1/2 + … + 1/n times this mean. Predictions take
+        /// `machine.entry_delay`, which is calibrated.
+        entry_delay_ps: u64 = 0 => Notes::DELAY,
+    }
+}
+
+table! {
     /// How the ranks of jobs with a motif send and receive; jobs with traffic ignore it.
     ///
     /// The parameters of LogGPS (Ino, Fujimoto, Hagihara 2001) that are not the network's.
@@ -95,6 +114,9 @@ table! {
         /// others.
         #[serde(skip_serializing_if = "Option::is_none")]
         within_node: Option<WithinNode> = None,
+        /// What keeps ranks busy besides: the noise of nodes and of MPI. Default: nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        noise: Option<Noise> = None,
         /// When the messages and non-blocking collectives go on that a rank has begun: only between
         /// its computations, or beside them, which costs the computations nothing. Schedules and
         /// graphs of tasks (GOAL, Chakra) say that themselves. Default: `asynchronous` with the

@@ -95,6 +95,7 @@ fn protocol(eager_limit: Option<u64>) -> Protocol {
         gap: Picoseconds::ZERO,
         send_delay: Picoseconds::ZERO,
         redirect_overhead: Picoseconds::ZERO,
+        noise: None,
         delay_times: HostTimes::default(),
     }
 }

@@ -283,14 +283,15 @@ impl Sound for NodeState {
 }
 
 // Ranks. Requests are the program's, handles the sender's; `last_to` is compared with ranks and
-// never looked up; processors are made as they are named.
+// never looked up; processors are made as they are named, and so are the courses of their noise, whose
+// times no forged value makes go back.
 sound! {
     RankRecord {
         stage, processors: each, waiting, collective, iterations, activity,
         since: time "since when a rank does something", times: each,
         cause: rank "the cause of a rank's wait", intervals: each, traffic: each, matching: each, granted,
         held: each, unfinished: each, next_handle, last_to, delayed: each, leaving, server: each,
-        shares: each,
+        noise, shares: each,
     }
     ServerRecord { medium: each, replies: each, counts: each }
     Shares { now, all: each }
@@ -337,7 +338,7 @@ sound! {
 impl Sound for Task {
     fn check(&self, here: &Here<'_, '_>) -> Checked {
         match self {
-            Task::Compute(_) | Task::TakeIn(_) => Ok(()),
+            Task::Compute(_) | Task::TakeIn(_) | Task::EnterLate => Ok(()),
             Task::HandOver(sending) => sending.check(here),
             Task::HandOverPut { to, bytes, .. } => {
                 ensure(here.amount(bytes), "the size of a write")?;

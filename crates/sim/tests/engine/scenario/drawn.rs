@@ -7,8 +7,9 @@ use odonata_network::routing::{
 };
 use odonata_run::{
     Arbitration, Completion, CreditUse, Crossbar, CrossbarRate, Decisions, HostCosts, HostTimes,
-    InjectionOrder, OccupancyCount, Protocol, Switching,
+    InjectionOrder, Noise, OccupancyCount, Protocol, Switching,
 };
+use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, Picoseconds};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -167,26 +168,36 @@ fn protocol() -> impl Strategy<Value = Protocol> {
     let overheads = (0u64..2, 0u64..2, prop::option::of(rate_of_copies()));
     let completion = prop_oneof![Just(Completion::Sent), Just(Completion::Acknowledged)];
     let delay = prop_oneof![Just(0u64), Just(1), Just(777_777)];
-    let other = (limit, overheads, completion, delay, any::<bool>()).prop_map(
-        |(eager_limit, (send, receive, copy_bandwidth), completion, delay, within)| Protocol {
-            eager_limit,
-            completion,
-            control: Bytes(40),
-            costs: HostCosts {
-                send_overhead: Picoseconds(send * 50_001),
-                receive_overhead: Picoseconds(receive * 120_003),
-                copy_bandwidth,
-                times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
-            },
-            within_node: within.then(|| HostCosts {
-                send_overhead: Picoseconds(send * 7_001),
-                ..HostCosts::default()
-            }),
-            gap: Picoseconds(receive * 3_333),
-            send_delay: Picoseconds(delay),
-            redirect_overhead: Picoseconds(send * 5_003),
-            // Long messages are overtaken.
-            delay_times: HostTimes::new(&[(Bytes(2_000), Picoseconds(delay))]).expect("grows"),
+    let flags = (any::<bool>(), any::<bool>());
+    let other = (limit, overheads, completion, delay, flags).prop_map(
+        |(eager_limit, (send, receive, copy_bandwidth), completion, delay, (within, noisy))| {
+            Protocol {
+                eager_limit,
+                completion,
+                control: Bytes(40),
+                costs: HostCosts {
+                    send_overhead: Picoseconds(send * 50_001),
+                    receive_overhead: Picoseconds(receive * 120_003),
+                    copy_bandwidth,
+                    times: HostTimes::new(&[(Bytes(500), Picoseconds(send * 9_001))]).unwrap(),
+                },
+                within_node: within.then(|| HostCosts {
+                    send_overhead: Picoseconds(send * 7_001),
+                    ..HostCosts::default()
+                }),
+                gap: Picoseconds(receive * 3_333),
+                send_delay: Picoseconds(delay),
+                redirect_overhead: Picoseconds(send * 5_003),
+                // Long messages are overtaken.
+                delay_times: HostTimes::new(&[(Bytes(2_000), Picoseconds(delay))]).expect("grows"),
+                // Shorter and longer than what ranks do.
+                noise: noisy.then_some(Noise {
+                    interval: Picoseconds(300_007),
+                    time: Picoseconds(delay),
+                    entry_delay: Picoseconds(receive * 70_001),
+                    draws: StreamKey::new(delay, Purpose::Noise),
+                }),
+            }
         },
     );
     prop_oneof![Just(Protocol::default()), other]
