@@ -61,7 +61,11 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     assert f"1 job: {AGAIN} (6 s in all)" in answer.output
     assert "ended: node 0 failed" in answer.output
     # What was written is read again, and the scenario runs again.
-    (first, second), _ = load_schedules(out)
+    (first, second, without), _ = load_schedules(out)
+    # A in the place of 0 at 10 s, as above; the others as without.
+    cost = first.summary["costs"]["failures"]
+    assert without.name == cost["without"] == "easy without failures"
+    assert cost["lost_node_hours"] == 24 / 3600 and cost["out_node_hours"] == 2 / 3600
     assert first.figure("requeues") == 1 and second.figure("node_fails") == 1
     assert first.figure("lost_node_seconds") == second.figure("lost_node_seconds") == 24
     assert first.summary["failures"]["out_node_seconds"] == 2
@@ -87,7 +91,7 @@ def test_failures_are_compared_with_a_schedule_without(log: Path, tmp_path: Path
     assert call("schedule", log, "--out", plain, "--no-plots").exit_code == 0
     rows = compare(failing, plain).table.to_pylist()
     found = {
-        (row["quantity"], row["result"].split(":")[0]): row["value"]
+        (row["quantity"], row["result"].removesuffix(": easy")): row["value"]
         for row in rows
         if row["scope"] == "schedule"
     }
@@ -176,7 +180,7 @@ def test_what_a_maintenance_costs(log: Path, tmp_path: Path) -> None:
     assert f"5 jobs: {WITHHELD} (5.2 min in all)" in told
     both, _ = load_schedules(out)
     assert [one.name for one in both] == ["fcfs", "fcfs without maintenance"]
-    assert both[0].summary["maintenance"]["withheld_node_hours"] == 450 / 3600
+    assert both[0].summary["costs"]["maintenance"]["withheld_node_hours"] == 450 / 3600
     drawn = both[0].plot.gantt()
     assert [text.get_text() for text in drawn.axes[0].texts] == ["maintenance"]
     assert not both[1].plot.gantt().axes[0].texts
@@ -220,7 +224,7 @@ p = 2
 a = 4
 h = 2
 """
-    (made,) = run_schedules(Scenario.from_toml(text))
+    (made, *_) = run_schedules(Scenario.from_toml(text))
     rows = made.jobs.to_pylist()
     names = [row["node_list"] for row in rows]
     assert all(name.split(",")[0].split("-")[0] not in ("0", "1") for name in names), names
@@ -283,7 +287,7 @@ phases = [{{ compute = "20 s" }}, {{ kind = "all-to-all", message = "1 kB" }}]
 def _shared(level: str, lost: str, outage: str = "") -> Schedule:
     failures = f'[failures]\nin_flight = "lost"\n{lost}' if lost else ""
     text = SHARED.format(level=level, failures=failures, outage=outage)
-    (schedule,) = run_schedules(Scenario.from_toml(text))
+    (schedule, *_) = run_schedules(Scenario.from_toml(text))
     return schedule
 
 
@@ -336,11 +340,12 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
     answer = call(*common, "--outage", "10s..15s,nid[001-002]", "--out", out)
     assert answer.exit_code == 0, answer.output
     told = " ".join(answer.output.split())
-    assert "put back into the queue 2 lost jobs 0 processor-hours lost 0.0" in told
+    assert "put back into the queue 2 – lost jobs 0 – processor-hours lost 0.0 –" in told
     drawn = {file.name for file in out.glob("*.png")}
     assert drawn == {"gantt.png", "utilisation.png", "waits.png"}
     assert call("report", out, "--out", tmp_path / "report.html").exit_code == 0
     rows = pq.read_table(out / "jobs.parquet", partitioning=None).to_pylist()
+    rows = [row for row in rows if row["schedule"] == "slurm"]
     log = read_job_log(jobs)
     first = log.jobs["submit_s"][0].as_py()
     # Back in the queue from 10 s on, they may start after 120 s (cred_expire).

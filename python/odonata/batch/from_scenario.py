@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from odonata.batch.network import (
 from odonata.batch.options import Outage, Window, numbers, times
 from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, schedule_table
 from odonata.batch.table import ScheduleTable
-from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance, without_effect
+from odonata.batch.withheld import FAILURES, MAINTENANCE, cost_of, without_effect
 from odonata.errors import Problem
 from odonata.scenario import Scenario
 
@@ -88,33 +88,34 @@ class ScheduleRun:
             JobLogError: If it cannot be made.
             KeyboardInterrupt: If it was interrupted.
         """
-        return self._made(name, name, self._windows, progress)
+        return self._made(name, None, progress)
 
     @property
-    def has_maintenance(self) -> bool:
-        """Whether nodes are withheld from all jobs, in schedules that are made."""
-        return any(one.name == MAINTENANCE for one in self._windows)
+    def costly(self) -> list[str]:
+        """What the first schedule is also made without: maintenance, failures of nodes."""
+        first = self._tables[self.names[0]]
+        maintenance = any(one.name == MAINTENANCE for one in self._windows)
+        failures = first is not None and bool(first.outage or first.failures)
+        return [MAINTENANCE] * maintenance + [FAILURES] * failures
 
-    def without_maintenance(
-        self, beside: Schedule, progress: Callable[[int, int], object] | None = None
+    def without(
+        self, what: str, beside: Schedule, progress: Callable[[int, int], object] | None = None
     ) -> Schedule:
-        """Makes the first schedule again as it were without maintenance, and says what that costs.
+        """Makes the first schedule again as it were without something, and says what that costs.
 
         Args:
-            beside: The first schedule; its summary gets the key ``maintenance``.
+            what: One of :attr:`costly`.
+            beside: The first schedule; its summary gets it under ``costs``.
             progress: As of :meth:`run`.
         """
-        kept = [one for one in self._windows if one.name != MAINTENANCE]
-        name = f"{beside.name} without maintenance"
-        without = self._made(beside.name, name, kept, progress)
-        beside.summary[MAINTENANCE] = cost_of_maintenance(beside, without)
+        without = self._made(beside.name, what, progress)
+        beside.summary.setdefault("costs", {})[what] = cost_of(what, beside, without)
         return without
 
     def _made(
         self,
         which: str,
-        name: str,
-        windows: Sequence[Window],
+        without: str | None,
         progress: Callable[[int, int], object] | None,
     ) -> Schedule:
         table = self._tables[which]
@@ -130,6 +131,9 @@ class ScheduleRun:
         written = table.as_written()
         for resolved in ("compare", "network", "maintenance", "reservation", "outage", "reading"):
             written.pop(resolved, None)
+        if without == FAILURES:
+            written.pop("failures", None)
+        hidden = MAINTENANCE if without == MAINTENANCE else None
         counts = (counted[key] for key in ("nodes", "share_processors", "whole_nodes"))
         return schedule_table(
             self.log,
@@ -138,9 +142,9 @@ class ScheduleRun:
             grap_modes=None if table.grap is None else table.grap.modes,
             seed=self._scenario.seed,
             network=self._networks[which],
-            windows=windows,
-            outages=self._outages[which],
-            name=name,
+            windows=[one for one in self._windows if one.name != hidden],
+            outages=[] if without == FAILURES else self._outages[which],
+            name=which if without is None else f"{which} without {without}",
             progress=progress,
         )
 
@@ -237,7 +241,8 @@ def run_schedules(scenario: Scenario) -> list[Schedule]:
 
     Returns:
         The schedule of its policy and order, and those that it is compared with; with maintenance
-        also the first without it, and what it costs in the first one's summary.
+        or failures of nodes also the first without these, and what they cost in the first one's
+        summary.
 
     Raises:
         ScenarioError: If it has none.
@@ -246,4 +251,4 @@ def run_schedules(scenario: Scenario) -> list[Schedule]:
     """
     run = ScheduleRun(scenario)
     made = [run.run(name) for name in run.names]
-    return [*made, run.without_maintenance(made[0])] if run.has_maintenance else made
+    return [*made, *(run.without(what, made[0]) for what in run.costly)]

@@ -102,19 +102,11 @@ def _schemas(unit: str) -> dict[str, pa.Schema]:
     }
 
 
-#: What a maintenance costs.
+#: What maintenance or failures cost, whichever it is.
 _COSTS = (
-    *(
-        "withheld_node_hours",
-        "delayed_jobs",
-        "mean_delay_s",
-        "max_delay_s",
-        "advanced_jobs",
-        "mean_advance_s",
-    ),
+    *("delayed_jobs", "mean_delay_s", "max_delay_s", "advanced_jobs", "mean_advance_s"),
     *("prevented_jobs", "mean_wait_change_s", "makespan_change_s"),
 )
-
 
 _QUANTILES = dict.fromkeys(("mean", "median", "p90", "p99", "max"), OrNull(float))
 _SUMMARY = {
@@ -139,13 +131,19 @@ def _summary(unit: str) -> dict[str, Any]:
     waits = dict.fromkeys(("wait_s", "bounded_slowdown"), _QUANTILES)
     lost = (*_FAILURES, f"lost_{one}_seconds", f"out_{one}_seconds")
     failures = Maybe(dict.fromkeys(lost, float))
+    taken = (f"out_{one}", f"lost_{one}")
+
+    def cost(*hours: str) -> Any:
+        keys = (*(f"{each}_hours" for each in hours), *_COSTS)
+        return Maybe({"without": str, **dict.fromkeys(keys, float)})
+
     return {
         **_SUMMARY,
         "unit": str,
         "classes": [{**sizes, **waits}],
         "failures": failures,
         "run_over_log": Maybe(dict.fromkeys(("slowed_jobs", "mean", "p99", "max"), float)),
-        "maintenance": Maybe({"without": str, **dict.fromkeys(_COSTS, float)}),
+        "costs": Maybe({"maintenance": cost("withheld_node"), "failures": cost(*taken)}),
     }
 
 

@@ -1,4 +1,4 @@
-"""Nodes that maintenance and reservations withhold, and what a maintenance costs."""
+"""Nodes that maintenance and reservations withhold, and what maintenance and failures cost."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ if TYPE_CHECKING:
 
 #: The name of windows for which nodes are kept free of all jobs.
 MAINTENANCE = "maintenance"
+
+#: Nodes that fail, as what a schedule is also made without.
+FAILURES = "failures"
+
+#: How it is said what each of them costs.
+COSTS = {MAINTENANCE: "What the maintenance costs", FAILURES: "What the failures cost"}
 
 
 @dataclass(frozen=True)
@@ -113,24 +119,21 @@ def _last_end(jobs: Any) -> int:
     return max((max(end or 0, start + (limit or 0)) for start, end, limit in started), default=0)
 
 
-def cost_of_maintenance(schedule: Schedule, without: Schedule) -> dict[str, Any]:
-    """What a maintenance costs: nodes for a time, and jobs that start later.
-
-    One that begins after all jobs have ended withholds nothing.
+def cost_of(what: str, schedule: Schedule, without: Schedule) -> dict[str, Any]:
+    """What maintenance or failures cost: nodes for a time, and jobs that start later.
 
     Args:
-        schedule: With maintenance.
+        what: Maintenance or failures.
+        schedule: With these.
         without: The same schedule without.
     """
-    last = _last_end(schedule.jobs)
-    windows = [one for one in withheld(schedule) if one.name == MAINTENANCE and one.start < last]
     starts, before = (numbers(each.jobs, "start_s") for each in (schedule, without))
     both = (starts >= 0) & (before >= 0)
     later = (starts - before)[both]
     delayed, advanced = later[later > 0], -later[later < 0]
     return {
         "without": without.name,
-        "withheld_node_hours": withheld_seconds(windows, schedule.machine_nodes) / 3600,
+        **_taken(what, schedule),
         "delayed_jobs": len(delayed),
         "mean_delay_s": float(delayed.mean()) if len(delayed) else 0.0,
         "max_delay_s": float(delayed.max()) if len(delayed) else 0.0,
@@ -142,8 +145,24 @@ def cost_of_maintenance(schedule: Schedule, without: Schedule) -> dict[str, Any]
     }
 
 
+def _taken(what: str, schedule: Schedule) -> dict[str, float]:
+    """Node-hours that maintenance withholds, or that failures keep out and lose."""
+    if what == MAINTENANCE:
+        # What begins after all jobs have ended withholds nothing.
+        last = _last_end(schedule.jobs)
+        found = withheld(schedule)
+        windows = [one for one in found if one.name == MAINTENANCE and one.start < last]
+        return {"withheld_node_hours": withheld_seconds(windows, schedule.machine_nodes) / 3600}
+    one, failures = schedule.unit.removesuffix("s"), schedule.summary["failures"]
+    return {f"{key}_{one}_hours": failures[f"{key}_{one}_seconds"] / 3600 for key in _FAILED}
+
+
+#: What of nodes failures take: those that are out, and work that is lost with its job.
+_FAILED = {"out": "out of service", "lost": "lost with jobs that failed"}
+
+
 def cost_sentences(cost: dict[str, Any]) -> list[str]:
-    """What :func:`cost_of_maintenance` found, a line each."""
+    """What :func:`cost_of` found, a line each."""
 
     def jobs(count: int) -> str:
         return f"{count:,} {'job' if count == 1 else 'jobs'}"
@@ -157,10 +176,14 @@ def cost_sentences(cost: dict[str, Any]) -> list[str]:
             f", by {display.span(cost['mean_delay_s'])} on average and "
             f"{display.span(cost['max_delay_s'])} at most"
         )
+    taken = {"withheld": "withheld", **_FAILED}
     found = [
-        f"withheld: {cost['withheld_node_hours']:,.1f} node-hours",
-        f"start later: {delayed}",
+        f"{text}: {cost[key]:,.1f} {unit}-hours"
+        for which, text in taken.items()
+        for unit in ("node", "processor")
+        if (key := f"{which}_{unit}_hours") in cost
     ]
+    found.append(f"start later: {delayed}")
     if cost["advanced_jobs"]:
         by = display.span(cost["mean_advance_s"])
         found.append(f"start earlier: {jobs(cost['advanced_jobs'])}, by {by} on average")

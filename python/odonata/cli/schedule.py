@@ -117,9 +117,9 @@ def schedule(
             for name in run.names:
                 with JobsBar(console, f"Scheduling {name}") as bar:
                     schedules.append(run.run(name, bar))
-            if run.has_maintenance:
-                with JobsBar(console, f"Scheduling {run.names[0]} without maintenance") as bar:
-                    schedules.append(run.without_maintenance(schedules[0], bar))
+            for costly in run.costly:
+                with JobsBar(console, f"Scheduling {run.names[0]} without {costly}") as bar:
+                    schedules.append(run.without(costly, schedules[0], bar))
         except JobLogError as error:
             raise _of_engine(error, is_log=scenario.suffix != ".toml") from None
         save_schedules(
@@ -306,7 +306,7 @@ def print_outcomes(
             print_reasons(console, each)
     _print_idle_networks(console, schedules)
     for each in schedules:
-        print_cost_of_maintenance(console, each)
+        print_costs(console, each)
     console.print(f"Results in {escape(str(directory))}", soft_wrap=True)
 
 
@@ -357,19 +357,15 @@ def outcome_rows(schedules: Sequence[Schedule | Outcome]) -> dict[str, list[str]
     return rows
 
 
-def print_cost_of_maintenance(console: Console, schedule: Schedule | Outcome) -> None:
-    """Prints what a schedule's maintenance costs, where it has one."""
-    from odonata.batch.withheld import cost_sentences
+def print_costs(console: Console, schedule: Schedule | Outcome) -> None:
+    """Prints what a schedule's maintenance and failures cost, where it has these."""
+    from odonata.batch.withheld import COSTS, cost_sentences
 
-    cost = schedule.summary.get("maintenance")
-    if cost is None:
-        return
-    console.print(
-        f"[bold]What the maintenance costs[/], beside {escape(cost['without'])}:",
-        soft_wrap=not has_edge(console),
-    )
-    for sentence in cost_sentences(cost):
-        console.print(f"  {escape(sentence)}", soft_wrap=not has_edge(console), highlight=False)
+    wrap = {"soft_wrap": not has_edge(console)}
+    for what, cost in schedule.summary.get("costs", {}).items():
+        console.print(f"[bold]{COSTS[what]}[/], beside {escape(cost['without'])}:", **wrap)
+        for sentence in cost_sentences(cost):
+            console.print(f"  {escape(sentence)}", highlight=False, **wrap)
 
 
 def print_reasons(console: Console, schedule: Schedule) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from click.core import ParameterSource
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.schedule import outcome_rows, print_cost_of_maintenance, print_reasons
+from odonata.cli.schedule import outcome_rows, print_costs, print_reasons
 from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
     debug_option,
@@ -32,10 +33,10 @@ from odonata.terminal import terminal
 if TYPE_CHECKING:
     from odonata.batch.joblog import JobLog
     from odonata.batch.schedules import Schedule
-    from odonata.batch.slurm import ListedNodes
+    from odonata.batch.slurm import ListedNodes, SlurmSchedule
 
 MEASURING = options_of("tau", "interval")
-FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "requeue")
+FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "requeue")
 
 
 @click.command()
@@ -101,7 +102,7 @@ FAILURES = options_of("failures.mtbf", "failures.repair", "failures.together", "
     help="Keep nodes free: no job gets one whose time limit reaches into this time. May be given "
     "several times.",
 )
-@partial(key_options, options=FAILURES)
+@partial(key_options, options=FAILING)
 @click.option(
     "--seed",
     type=Whole(0),
@@ -140,7 +141,7 @@ def slurm(
     context = click.get_current_context()
     if grap is None and context.get_parameter_source("grap_mode") is not ParameterSource.DEFAULT:
         raise click.UsageError("--grap-mode changes nothing without --grap LEVEL")
-    failures = keys_given(FAILURES, how)
+    failures = keys_given(FAILING, how)
     requeue = failures.pop("requeue", None)
     if failures and "mtbf" not in failures:
         raise click.UsageError("--repair and --fail-together change nothing without --mtbf TIME")
@@ -148,7 +149,7 @@ def slurm(
         raise click.UsageError("--seed changes nothing without --mtbf TIME")
     from odonata.batch import save_schedules
     from odonata.batch.slurm import schedule_as_slurm
-    from odonata.batch.withheld import MAINTENANCE, cost_of_maintenance, without_effect
+    from odonata.batch.withheld import FAILURES, MAINTENANCE, cost_of, without_effect
     from odonata.output import claim
     from odonata.progress import JobsBar
 
@@ -165,38 +166,32 @@ def slurm(
             "seconds_per_test": test_time,
             "grap": grap,
             "grap_mode": grap_mode,
-            "outages": failing,
-            "failures": failures or None,
-            "requeue": requeue,
             "seed": seed,
             **keys_given(MEASURING, how),
         }
         kept_free = listed_nodes(read, maintenance, "--maintenance")
-        with JobsBar(console, "Scheduling") as bar:
-            simulated = schedule_as_slurm(
-                read,
-                list(configuration),
-                notice=notices(console),
-                maintenance=kept_free,
-                progress=bar,
-                **options,
-            )
+        costly: dict[str, dict[str, Any]] = {
+            MAINTENANCE: {"maintenance": kept_free},
+            FAILURES: {"outages": failing, "failures": failures or None, "requeue": requeue},
+        }
+
+        def made(name: str, notice: Callable[[str], object], without: str = "") -> SlurmSchedule:
+            kept = [keys.items() for what, keys in costly.items() if what != without]
+            how = options | dict(itertools.chain.from_iterable(kept))
+            with JobsBar(console, f"Scheduling {name}") as bar:
+                return schedule_as_slurm(
+                    read, list(configuration), name=name, notice=notice, progress=bar, **how
+                )
+
+        simulated = made("slurm", notices(console))
         _refuse_strangers(simulated, log)
         schedules: list[Schedule] = [simulated]
-        if kept_free:
-            name = f"{simulated.name} without maintenance"
-            with JobsBar(console, f"Scheduling {name}") as bar:
-                without = schedule_as_slurm(
-                    read,
-                    list(configuration),
-                    name=name,
-                    # Said once already.
-                    notice=lambda sentence: None,
-                    progress=bar,
-                    **options,
-                )
-            simulated.summary[MAINTENANCE] = cost_of_maintenance(simulated, without)
-            schedules.append(without)
+        for what, keys in costly.items():
+            if any(keys.values()):
+                # What the first one noticed is said once.
+                beside = made(f"slurm without {what}", lambda sentence: None, what)
+                simulated.summary.setdefault("costs", {})[what] = cost_of(what, simulated, beside)
+                schedules.append(beside)
         save_schedules(
             schedules,
             directory,
@@ -243,7 +238,7 @@ def slurm(
         terminal().print(table)
         for each in schedules:
             print_reasons(terminal(), each)
-        print_cost_of_maintenance(terminal(), simulated)
+        print_costs(terminal(), simulated)
         terminal().print(f"Results in {escape(str(directory))}", soft_wrap=True)
     starts = [(MAINTENANCE, one.start_s) for one in kept_free] + [
         ("outage", o.start_s) for o in failing

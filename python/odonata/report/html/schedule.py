@@ -12,7 +12,7 @@ import numpy as np
 from odonata import display
 from odonata.batch.plots import gantt_pieces, gantt_window, time_unit
 from odonata.batch.schedules import Schedule, load_schedules
-from odonata.batch.withheld import MAINTENANCE, cost_sentences, withheld
+from odonata.batch.withheld import COSTS, cost_sentences, withheld
 from odonata.columns import numbers
 from odonata.report.html import charts
 from odonata.report.html.parts import Chart, Part, Section, facts, folded, paragraph, source, table
@@ -68,16 +68,16 @@ def _summary(schedules: Sequence[Schedule], answer: Mapping[str, Any]) -> Part:
     words = ("wait", "utilisation", "slowdown")
     first = [row for row in shown if any(word in row[0] for word in words)]
     costs = [
-        f"{one.name} beside {cost['without']}: {'; '.join(cost_sentences(cost))}."
+        f"{COSTS[what]}, {one.name} beside {cost['without']}: {'; '.join(cost_sentences(cost))}."
         for one in schedules
-        if (cost := one.summary.get(MAINTENANCE)) is not None
+        for what, cost in one.summary.get("costs", {}).items()
     ]
     return Part(
         "Summary",
         [
             facts(facts_of),
             table(["figure", *names], first or shown, "Schedules beside each other"),
-            *(paragraph(f"What the maintenance costs, {cost}") for cost in costs),
+            *(paragraph(cost) for cost in costs),
             folded("All figures", table(["figure", *names], shown, "All figures")),
         ],
     )
