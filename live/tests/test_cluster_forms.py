@@ -595,6 +595,25 @@ def test_what_if_takes_nodes_down(files: Path) -> None:
     assert both == [540, 540] and said["ends_s"] == {} and said["free_s"] == 0
     said, both = starts("--without", "n6", "--without", "n7", "--without", "n0")
     assert both == [540, None] and said["nodes"] == ["n0", "n6", "n7"]
+    # At a time: job 2 waits for its end where its limit of 600 s reaches into it; 540 s from now
+    # job 1 has ended.
+    for policy in ("contiguous", "slurm"):
+        other = (*rest[:2], "--conf", files / "slurm.conf", "--policy", policy, "--json")
+        for window, start in (("600s..+10min", 1200), ("2h..", 540), ("10s..+8min", 540)):
+            shown = run("cluster", "what-if", *options, *other, "--without", f"{window},s1")
+            assert shown.exit_code == 0, (shown.output, shown.exception)
+            said = json.loads(shown.stdout)
+            (job,) = said["without"][policy]["jobs"]
+            # Slurm looks now and then, and its nodes are free a little later.
+            assert job["start_s"] == pytest.approx(start, abs=4 if policy == "slurm" else 0)
+            assert said["without"]["ends_s"] == ({"1": 540} if window == "10s..+8min" else {})
+            assert said["without_times"][0]["begin_s"] > 1_700_000_000
+    shown = run("cluster", "what-if", *options, *rest, "--without", "2h..+1h,s1")
+    assert "s1 is out from 2023-11-15 00:14 UTC to 2023-11-15 01:14 UTC" in shown.output
+    assert "no job runs there then" in shown.output
+    for wrong in ("2h..1h,s1", "noon..,s1", "2h..+1h"):
+        failed = run("cluster", "what-if", *options, *rest, "--without", wrong)
+        assert "allowed: START..END,NODES" in " ".join(failed.output.split()), failed.output
     shown = run("cluster", "what-if", *options, *rest, "--without", "s0", "--jobs")
     assert "without 4 nodes: jobs there: 1; the last, 1, ends in 9 min 00 s" in shown.output
     failed = run("cluster", "what-if", *options, *rest, "--without", "s9")

@@ -72,12 +72,12 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
 @click.option(
     "--without",
     multiple=True,
-    metavar="NODES",
+    metavar="[START..[END],]NODES",
     help="Nodes such as n[0-3], or a switch of the topology with all nodes below it, that no job "
-    "gets from now on: starts with and without them side by side, and when the last job there "
-    "has ended. With --machine also a switch of its network that no node needs, such as a spine: "
-    "the bandwidth that is left, and when the last job has ended that may miss it. May be given "
-    "several times.",
+    "gets from now on, or in a time such as 3h..+2h,n[0-3] (durations from now, or dates, UTC): "
+    "starts with and without them side by side, and when the last job there has ended. With "
+    "--machine also a switch of its network that no node needs, such as a spine: the bandwidth "
+    "that is left, and when the last job has ended that may miss it. May be given several times.",
 )
 @squeue_option
 @sinfo_option()
@@ -231,17 +231,37 @@ def what_if(
     snapshot = look.snapshot
     predict = partial(_predict, look, policies, horizon, runs, level, draws)
     found = predict(links, snapshot)
-    gone, switches = _without(snapshot, without, machine)
-    ends = snapshot.ends_s(gone, runs)
+    taken = _without(snapshot, without, machine)
+    gone = frozenset(node for one in taken for node in one.nodes)
+    switches = [one.switch for one in taken if one.switch is not None]
+    left = snapshot
+    for one in taken:
+        left = left.without(one.nodes, one.begin_s, one.end_s) if one.nodes else left
     fewer: dict[str, list[Predicted]] = {}
     if switches and links is not None:
+        if any(one.switch is not None and one.begin_s is not None for one in taken):
+            raise click.UsageError(
+                "--without a switch at a time does not go with --network flow, whose links stay "
+                "as they are: leave out START..END, for run times as they are without it"
+            )
         links = replace(links, machine=switches[-1].machine)
     if gone or (switches and links is not None):
-        fewer = predict(links, snapshot.without(gone))
+        fewer = predict(links, left)
+    ends: dict[str, float] = {}
+    crossing: dict[str, float] = {}
     everywhere = frozenset(snapshot.machine.nodes)
-    crossing = snapshot.ends_s(everywhere, runs, apart=True) if switches else {}
-    rails = frozenset(host for one in switches for host in one.hosts)
-    crossing |= snapshot.ends_s(rails, runs)
+    for one in taken:
+        # Jobs that end before are gone when it is taken.
+        wait = 0.0 if one.begin_s is None else one.begin_s - snapshot.now_s
+
+        def later(found: dict[str, float], wait: float = wait) -> dict[str, float]:
+            return {job: end for job, end in found.items() if end > wait or not wait}
+
+        ends |= later(snapshot.ends_s(one.nodes, runs))
+        if one.switch is not None:
+            crossing |= later(snapshot.ends_s(everywhere, runs, apart=True))
+            crossing |= later(snapshot.ends_s(frozenset(one.switch.hosts), runs))
+    rails = any(one.hosts for one in switches)
     if as_json:
 
         def to_dict(found: dict[str, list[Predicted]]) -> dict[str, Any]:
@@ -256,26 +276,33 @@ def what_if(
 
         said: dict[str, Any] = to_dict(found)
         if gone:
-            left = {"nodes": sorted(gone), "ends_s": ends, "free_s": max(ends.values(), default=0)}
-            said["without"] = {**left, **to_dict(fewer)}
+            there = {"nodes": sorted(gone), "ends_s": ends, "free_s": max(ends.values(), default=0)}
+            said["without"] = {**there, **to_dict(fewer)}
         if switches:
             lost = {"switches": [one.to_json() for one in switches]}
             said["without_switches"] = {**lost, "ends_s": crossing, **to_dict(fewer)}
+        if times := [one.to_json() for one in taken if one.begin_s is not None]:
+            said["without_times"] = times
         print_json(said)
         return
     out = terminal()
+    for one in taken:
+        if one.begin_s is not None:
+            out.print(escape(one.sentence(snapshot.now_s)), soft_wrap=True, highlight=False)
+    is_later = any(one.begin_s is not None for one in taken)
+    then = " then" if is_later else ""
     if gone:
-        running = "no job runs there"
+        running = f"no job runs there{then}"
         if ends:
             last = max(ends, key=lambda id_: ends[id_])
-            running = f"jobs there: {len(ends)}; the last, {escape(last)}, ends in "
+            running = f"jobs there{then}: {len(ends)}; the last, {escape(last)}, ends in "
             running += _time(ends[last])
         out.print(f"without {len(gone)} nodes: {running}", soft_wrap=True)
     for one in switches:
         out.print(escape(one.sentence()), soft_wrap=True)
     if switches:
         where = "over several leaves" + (" or on these hosts" if rails else "")
-        running = f"no job runs {where}"
+        running = f"no job runs {where}{then}"
         if crossing:
             last = max(crossing, key=lambda id_: crossing[id_])
             running = f"jobs {where}, which may miss it: {len(crossing)}; the last, "
@@ -313,7 +340,7 @@ def what_if(
         )
     reasons = {}
     for policy, jobs in found.items():
-        of = snapshot.without(gone) if policy.endswith(" without") else snapshot
+        of = left if policy.endswith(" without") else snapshot
         reasons[policy] = why_not(of, jobs, horizon)
     alike = len(found) > 1 and all(one == next(iter(reasons.values())) for one in reasons.values())
     for policy, why in list(reasons.items())[: 1 if alike else None]:
@@ -419,24 +446,70 @@ def _look(
     return _Look(snapshot, listing, given, read_last_backfill(diagnosis))
 
 
-def _without(
-    snapshot: Snapshot, named: tuple[str, ...], machine: Path | None
-) -> tuple[frozenset[str], list[LostSwitch]]:
-    """The nodes of what is named, and switches of the network, each without those before."""
-    from odonata.errors import ClusterError
+@dataclass(frozen=True)
+class _Taken:
+    """What ``--without`` names.
+
+    Attributes:
+        name: The nodes or the switch.
+        nodes: Nodes that no job gets.
+        switch: A switch of the network that no node needs.
+        begin_s: From when on, Unix seconds; `None`: now, for ever.
+        end_s: Until when; `None`: for ever.
+    """
+
+    name: str
+    nodes: frozenset[str]
+    switch: LostSwitch | None
+    begin_s: int | None
+    end_s: int | None
+
+    def sentence(self, now_s: float) -> str:
+        """Its time, for people."""
+        from odonata.batch.describe import moment_text
+
+        assert self.begin_s is not None
+        until = "for ever" if self.end_s is None else f"to {moment_text(self.end_s, 0)}"
+        begins = _time(max(0.0, self.begin_s - now_s))
+        return f"{self.name} is out from {moment_text(self.begin_s, 0)} {until}, {begins} from now"
+
+    def to_json(self) -> dict[str, Any]:
+        """Its time, for ``--json``."""
+        return {"without": self.name, "begin_s": self.begin_s, "end_s": self.end_s}
+
+
+def _without(snapshot: Snapshot, named: tuple[str, ...], machine: Path | None) -> list[_Taken]:
+    """What is named: nodes, or switches of the network, each without those before."""
+    from odonata.batch.options import outage_keys, times
+    from odonata.errors import ClusterError, JobLogError
     from odonata_live.cluster.lost_switch import lost_switch
 
-    gone: frozenset[str] = frozenset()
-    switches: list[LostSwitch] = []
+    found: list[_Taken] = []
+    before: Any = machine
     for what in named:
+        begin, end = None, None
+        if ".." in what.partition(",")[0]:
+            try:
+                keys = outage_keys(what, "--without")
+                now = int(snapshot.now_s)
+                begin, end = times("--without", keys["at"], keys.get("until"), now, 0)
+            except JobLogError:
+                # Its words are of logs.
+                raise click.UsageError(
+                    f'--without: found "{what}"; allowed: START..END,NODES or START..,NODES (for '
+                    "ever), of durations from now such as 3h..+10min, or dates such as "
+                    "2026-12-01T12:00 (UTC); END lies after START, and after now"
+                ) from None
+            what = keys["nodes"]
         try:
-            gone |= snapshot.named(what)
+            found.append(_Taken(what, snapshot.named(what), None, begin, end))
         except ClusterError:
             if machine is None:
                 raise
-            before = switches[-1].machine if switches else machine
-            switches.append(lost_switch(before, what))
-    return gone, switches
+            lost = lost_switch(before, what)
+            before = lost.machine
+            found.append(_Taken(what, frozenset(), lost, begin, end))
+    return found
 
 
 def _predict(

@@ -29,7 +29,14 @@ from odonata.numbers import finite
 from odonata.output import write_file
 from odonata_live.cluster import constraints
 from odonata_live.cluster.jobs import Job, read_jobs
-from odonata_live.cluster.model import Machine, Partition, number, read_node_list, read_partitions
+from odonata_live.cluster.model import (
+    Machine,
+    Partition,
+    Reservation,
+    number,
+    read_node_list,
+    read_partitions,
+)
 from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.placing import Rules, Wiring
 from odonata_live.cluster.queue import hosts
@@ -163,9 +170,23 @@ class Snapshot:
         broken = {name for name, node in self.machine.nodes.items() if not node.works}
         return self.unaccounted | broken
 
-    def without(self, nodes: frozenset[str]) -> Snapshot:
-        """The same, with nodes that no job gets any more; those that run there go on."""
-        return replace(self, unaccounted=self.unaccounted | nodes)
+    def without(
+        self, nodes: frozenset[str], begin_s: float | None = None, end_s: float | None = None
+    ) -> Snapshot:
+        """The same, with nodes that no job gets any more; those that run there go on.
+
+        Args:
+            nodes: Their names.
+            begin_s: From when on, Unix seconds: jobs start there whose time limits end before.
+                `None`: from now on, for ever.
+            end_s: Until when; `None`: for ever.
+        """
+        if begin_s is None:
+            return replace(self, unaccounted=self.unaccounted | nodes)
+        until = self.now_s + constraints.FOREVER_S if end_s is None else end_s
+        kept = Reservation("without", int(begin_s), int(until), tuple(sorted(nodes)))
+        there = sorted((*self.machine.reservations, kept), key=lambda one: one.start_s)
+        return replace(self, machine=replace(self.machine, reservations=there))
 
     def named(self, what: str) -> frozenset[str]:
         """The nodes of a list, or all below a switch of the topology.
@@ -559,8 +580,13 @@ def _slurms(
     backfilled_s: int | None,
     draw: Random | None = None,
 ) -> _Slurms:
-    from odonata.batch.slurm import Onset, schedule_as_slurm
+    from odonata.batch.slurm import ListedNodes, Onset, schedule_as_slurm
 
+    kept_free = [
+        ListedNodes(",".join(one.nodes), one.start_s, one.end_s)
+        for one in snapshot.machine.reservations
+        if one.nodes and one.end_s > snapshot.now_s
+    ]
     with tempfile.TemporaryDirectory(prefix="odonata-what-if-") as directory:
         log = Path(directory) / "jobs.json"
         jobs, running_ms, run_ms = _as_ended(snapshot, listing, snapshot.waiting(), run_times)
@@ -580,7 +606,9 @@ def _slurms(
         for name, text in configuration:
             files.append(Path(directory) / name.replace("/", "_"))
             write_file(files[-1], text)
-        schedule = schedule_as_slurm(log, files, recorded_priorities=True, onset=onset)
+        schedule = schedule_as_slurm(
+            log, files, recorded_priorities=True, onset=onset, maintenance=kept_free
+        )
         table = schedule.jobs.select(["id", "start_s", "node_list"]).to_pydict()
     rows = zip(table["id"], table["start_s"], table["node_list"], strict=True)
     return {
