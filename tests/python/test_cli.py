@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,7 +56,7 @@ class SimulationError(Exception):
 
 
 @pytest.fixture
-def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+def engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
     """The engine that commands see; a test changes what it returns or raises."""
     seen: list[dict[str, Any]] = []
 
@@ -95,10 +96,15 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         "seen": seen,
     }
     # Modules that are first imported under the fixture read scenarios by it as well.
-    fake: Any = SimpleNamespace(**{**vars(odonata._engine), **replaced})
+    real = odonata._engine
+    fake: Any = SimpleNamespace(**{**vars(real), **replaced})
     monkeypatch.setattr(odonata, "_engine", fake)
     monkeypatch.setattr("odonata.simulate.engine._engine", fake)
-    return fake
+    yield fake
+    # Other tests of this process import nothing anew.
+    for module in list(sys.modules.values()):
+        if vars(module).get("_engine") is fake and module is not odonata:
+            vars(module)["_engine"] = real
 
 
 @pytest.fixture

@@ -80,18 +80,30 @@ def test_a_run_leaves_tables_pictures_and_a_summary(directory: Path) -> None:
     assert result.meta["created_bytes"] == result.meta["delivered_bytes"]
     # 72 nodes, 36 routers of 2 + 3 + 2 ports.
     assert len(result.links) == 36 * 7 + 72
-    pictures = {path.name for path in (directory / "results" / "small-1").glob("*.png")}
-    assert pictures == {
-        "overview.png",
-        "latency.png",
-        "link_load.png",
-        "group_heatmap.png",
-        "timeline.png",
-        "topology.png",
-        # Closed-loop jobs have ranks and messages; nothing else was recorded of them.
-        "ranks.png",
-        "message_sizes.png",
-    }
+    # The overview at once, the others when they are asked for.
+    out = directory / "results" / "small-1"
+    assert [path.name for path in out.glob("*.png")] == ["overview.png"]
+    shown = odonata("show", str(out), "--plots", directory=directory)
+    assert shown.returncode == ExitCode.OK, shown.stderr
+    at_once = odonata("run", "small.toml", "--all-plots", "--quiet", directory=directory)
+    assert at_once.returncode == ExitCode.OK, at_once.stderr
+    again = {path.name for path in (directory / "results" / "small-2").glob("*.png")}
+    pictures = {path.name for path in out.glob("*.png")}
+    assert (
+        pictures
+        == again
+        == {
+            "overview.png",
+            "latency.png",
+            "link_load.png",
+            "group_heatmap.png",
+            "timeline.png",
+            "topology.png",
+            # Closed-loop jobs have ranks and messages; nothing else was recorded of them.
+            "ranks.png",
+            "message_sizes.png",
+        }
+    )
 
 
 def test_json_has_what_programs_need(directory: Path) -> None:

@@ -233,7 +233,9 @@ def test_a_claim_is_for_one(tmp_path: Path) -> None:
 
 
 def test_a_job_of_any_name_is_drawn(folder: Path) -> None:
-    found = odonata(folder, "run", "s.toml", "--out", "out", "--set", "job.0.name=$$")
+    found = odonata(
+        folder, "run", "s.toml", "--out", "out", "--all-plots", "--set", "job.0.name=$$"
+    )
     assert (found.returncode, found.stderr) == (ExitCode.OK, "")
     assert (folder / "out" / "latency.png").exists()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import textwrap
 from collections import Counter, defaultdict
@@ -62,8 +63,8 @@ def machine_files(
     router_of: dict[str, int] = {}
     listed, first = [], 0
     for leaf in (leaf for island in leaves_of.values() for leaf in island):
-        router_of[leaf] = wiring.router(group_of[leaf])
-        wiring.lines.append(f"nodes {len(on_leaf[leaf])} {router_of[leaf]} terminal # {leaf}")
+        router_of[leaf] = wiring.router(group_of[leaf], leaf)
+        wiring.lines.append(f"nodes {len(on_leaf[leaf])} {router_of[leaf]} terminal")
         listed.append(f"{','.join(on_leaf[leaf])} {first}")
         first += len(on_leaf[leaf])
     parents = Counter(child for children in below.values() for child in children)
@@ -312,11 +313,11 @@ class _Wiring:
         self._routers = 0
         self.lines: list[str] = []
 
-    def router(self, group: int, name: str | None = None) -> int:
-        """A router of a group; the name stands beside it."""
-        self.lines.append(
-            f"router {self._routers} group {group}" + ("" if name is None else f" # {name}")
-        )
+    def router(self, group: int, name: str) -> int:
+        """A router of a group, and its name."""
+        # What is no word is left as a comment.
+        called = f" # {name}" if re.search(r"[\s#]", name) else f" name {name}"
+        self.lines.append(f"router {self._routers} group {group}{called}")
         self._routers += 1
         return self._routers - 1
 

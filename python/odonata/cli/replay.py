@@ -16,9 +16,10 @@ from odonata.cli.shared import (
     lists_trace_formats,
     notices,
     out_option,
+    picture_options,
+    pictures_to_draw,
     print_json,
     progress_terminal,
-    quiet_options,
     read_scenario,
     threads_option,
 )
@@ -108,7 +109,7 @@ if TYPE_CHECKING:
 @out_option("Directory for the results. Default: results/NAME-1, results/NAME-2 …")
 @threads_option
 @json_option
-@quiet_options
+@picture_options
 @debug_option
 @lists_trace_formats
 def replay(
@@ -130,12 +131,14 @@ def replay(
     threads: int | None,
     as_json: bool,
     no_plots: bool,
+    all_plots: bool,
     quiet: bool,
 ) -> None:
     """Replay traces of real applications side by side, each as a job.
 
     Every trace is first read once, to check that every message sent is also received.
     """
+    drawn = pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
     if compute_scale is not None and gap is not None:
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")
     if (workload is None) != (allocation is None):
@@ -195,7 +198,7 @@ def replay(
             result = simulate(scenario, threads=threads, progress=bar)
         result.claim = held
         with console.status("Writing results"):
-            result.save(directory, plots=not no_plots, notice=notices(console))
+            result.save(directory, plots=drawn, notice=notices(console))
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
     elif not quiet:

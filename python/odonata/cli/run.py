@@ -17,9 +17,10 @@ from odonata.cli.shared import (
     json_option,
     notices,
     out_option,
+    picture_options,
+    pictures_to_draw,
     print_json,
     progress_terminal,
-    quiet_options,
     read_scenario,
     scenario_argument,
     threads_option,
@@ -75,7 +76,7 @@ if TYPE_CHECKING:
     help="Continue the stopped run whose checkpoint is in DIR.",
 )
 @json_option
-@quiet_options
+@picture_options
 @debug_option
 def run(
     scenario: Path,
@@ -90,12 +91,14 @@ def run(
     resume: Path | None,
     as_json: bool,
     no_plots: bool,
+    all_plots: bool,
     quiet: bool,
 ) -> None:
     """Simulate a scenario; leave tables and pictures in a directory.
 
     docs/not-modelled.md lists what no result can show.
     """
+    drawn = pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     if precision is not None:
@@ -114,6 +117,8 @@ def run(
             raise click.UsageError("--replications run side by side, each with one thread")
         if checkpoint is not None or resume is not None:
             raise click.UsageError("--replications have no checkpoints")
+        if all_plots:
+            raise click.UsageError("--replications draw no pictures; leave out --all-plots")
         with claim(out, scenario.stem) as claimed:
             _replicate(what, replications, jobs, claimed, as_json=as_json, quiet=quiet)
         return
@@ -154,9 +159,9 @@ def run(
             result = simulate(what, threads=threads, progress=bar, checkpoint=keeping)
         if held is not None:
             result.claim = held
-        doing = "Writing results" if no_plots else "Writing results and drawing pictures"
+        doing = "Writing results and drawing pictures" if drawn else "Writing results"
         with console.status(doing):
-            result.save(directory, plots=not no_plots, notice=notices(console))
+            result.save(directory, plots=drawn, notice=notices(console))
 
     if as_json:
         print_json({"directory": str(directory), **result.summary_dict, "timing": result.timing})
@@ -165,7 +170,8 @@ def run(
 
         print_summary(terminal(), result, directory)
         terminal().print(
-            f"Next: odonata report {directory} (one HTML file), odonata sweep {scenario} --set "
+            f"Next: odonata show {directory} --plots (all pictures), odonata report {directory} "
+            f"(one HTML file), odonata sweep {scenario} --set "
             "KEY=VALUE,VALUE, or odonata compare with another run.",
             style="dim",
             markup=False,

@@ -186,6 +186,25 @@ def quiet_options(command: Command) -> Command:
     return click.option("--no-plots", is_flag=True, help="Draw no pictures.")(command)
 
 
+def picture_options(command: Command) -> Command:
+    """Adds what :func:`quiet_options` does, and ``--all-plots``."""
+    text = (
+        "Draw all pictures at once, not the overview alone; `odonata show DIR --plots` does later."
+    )
+    return click.option("--all-plots", is_flag=True, help=text)(quiet_options(command))
+
+
+def pictures_to_draw(*, no_plots: bool, all_plots: bool) -> Sequence[str] | bool:
+    """What ``--no-plots`` and ``--all-plots`` ask for, as `Result.save` takes it.
+
+    Raises:
+        click.UsageError: If both are given.
+    """
+    if no_plots and all_plots:
+        raise click.UsageError("--no-plots and --all-plots exclude each other")
+    return ("overview",) if not no_plots and not all_plots else all_plots
+
+
 def threads_option(command: Command) -> Command:
     """Adds ``--threads``."""
     return click.option(

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, print_json
+from odonata.cli.shared import debug_option, json_option, notices, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path))
+@click.option("--plots", is_flag=True, help="Draw all pictures of a run into the directory.")
 @json_option
 @debug_option
-def show(directory: Path, as_json: bool) -> None:
+def show(directory: Path, plots: bool, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 
     DIRECTORY is the result of a run, of replications, a comparison, a schedule, a study, a search
@@ -23,7 +24,14 @@ def show(directory: Path, as_json: bool) -> None:
     """
     from odonata.results.kinds import kind_of
 
-    _KINDS[kind_of(directory)](directory, as_json)
+    kind = kind_of(directory)
+    if plots:
+        if _KINDS[kind] is not _run:
+            raise click.UsageError(f"--plots is for results of runs; {directory} has its pictures")
+        from odonata.results import Result
+
+        Result.load(directory).plot.save_all(directory, notice=notices(progress_terminal()))
+    _KINDS[kind](directory, as_json)
 
 
 def _run(directory: Path, as_json: bool) -> None:

@@ -5,7 +5,7 @@ Each picture is drawn by one module of this package; this one offers them as met
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +40,9 @@ __all__ = [
     "style",
 ]
 
+
+#: Pictures that every run has.
+_ALWAYS = ("overview", "latency", "link_load", "group_heatmap", "timeline", "topology")
 
 #: Tables that pictures of what is recorded on request are drawn from.
 _NEEDS = {
@@ -125,12 +128,17 @@ class Plots:
         return self._draw(path, 13.0, 9.0, lambda figure: draw_overview(figure, self._result))
 
     def save_all(
-        self, directory: str | Path, *, notice: Callable[[str], object] = warn
+        self,
+        directory: str | Path,
+        names: Sequence[str] | None = None,
+        *,
+        notice: Callable[[str], object] = warn,
     ) -> list[Path]:
         """Writes every picture that has something to show as a PNG of its name.
 
         Args:
             directory: Where to.
+            names: Only these.
             notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
         Returns:
@@ -138,10 +146,9 @@ class Plots:
         """
         directory = Path(directory)
         paths = []
-        names = ["overview", "latency", "link_load", "group_heatmap", "timeline", "topology"]
-        for name, table in _NEEDS.items():
-            if self._result.table(table).num_rows:
-                names.append(name)
+        if names is None:
+            shown = [name for name, table in _NEEDS.items() if self._result.table(table).num_rows]
+            names = [*_ALWAYS, *shown]
         for name in names:
             path = directory / f"{name}.png"
             with picture(Path(path.name), notice):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -286,14 +286,14 @@ class Result:
         self,
         directory: str | os.PathLike[str],
         *,
-        plots: bool = False,
+        plots: bool | Sequence[str] = False,
         notice: Callable[[str], object] = warn,
     ) -> Path:
         """Writes the tables, all or none, and then the pictures.
 
         Args:
             directory: Must not exist yet, or be empty.
-            plots: Whether to draw the pictures too.
+            plots: Whether to draw the pictures too, or the names of some of them.
             notice: Called with the picture that could not be drawn, and why. Default: a warning.
 
         Returns:
@@ -318,7 +318,8 @@ class Result:
             if plots:
                 # Only now that the tables are safe.
                 with claim.adding() as partial:
-                    self.plot.save_all(partial, notice=notice)
+                    names = None if isinstance(plots, bool) else plots
+                    self.plot.save_all(partial, names, notice=notice)
         except BaseException:
             claim.release()
             raise

@@ -25,6 +25,7 @@
 //! | `class NAME KIND BYTES_PER_S LATENCY_PS BUFFER_BYTES` | a link class; KIND is `terminal`, `local` or `global`. The three numbers may be left out where the importer is given a class of that name; if it is given one, that one's numbers hold |
 //! | `router R group G` | router R lies in group G |
 //! | `router R group G at ROW COLUMN` | and has that position in its group; all routers or none |
+//! | `router R … name NAME` | and is called so in failures, after all else of its line |
 //! | `routers FIRST LAST group G` | the same for routers FIRST to LAST, both included |
 //! | `node N END CLASS` | node N is attached to END |
 //! | `nodes COUNT R CLASS` | the next COUNT nodes (numbered from the number of nodes above this line) are attached to router R |
@@ -135,7 +136,9 @@ impl Form {
             "class" => {
                 "`class NAME terminal|local|global BYTES_PER_S LATENCY_PS BUFFER_BYTES`, with at least 1000 bytes per second"
             }
-            "router" => "`router R group G` or `router R group G at ROW COLUMN`",
+            "router" => {
+                "`router R group G`, with `at ROW COLUMN` and `name NAME` behind it if you like"
+            }
             "routers" => "`routers FIRST LAST group G` with FIRST ≤ LAST",
             "node" => "`node N R:PORT CLASS`",
             "nodes" => "`nodes COUNT R CLASS` with COUNT from 1 to 4096",
@@ -243,7 +246,8 @@ fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Pro
             let parameters = form.parameters(parameters)?;
             to.declare_class(line, name, kind, parameters)?;
         }
-        ("router", [router, "group", group, position @ ..]) => {
+        ("router", [router, "group", group, rest @ ..]) => {
+            let (position, _) = named(rest);
             let position = form.position(position)?;
             to.declare_router(line, form.number(router)?, form.number(group)?, position)?;
         }
@@ -295,6 +299,26 @@ fn declare(to: &mut Declarations, line: usize, words: &[&str]) -> Result<(), Pro
         _ => return form.refused(),
     }
     Ok(())
+}
+
+/// What stands behind a router's group, without the name that it ends with.
+fn named<'a>(rest: &'a [&'a str]) -> (&'a [&'a str], Option<&'a str>) {
+    match rest {
+        [before @ .., "name", name] => (before, Some(name)),
+        _ => (rest, None),
+    }
+}
+
+/// The names of routers in an edge list that [`import_with`] takes, with their numbers.
+pub fn router_names(text: &str) -> Vec<(String, u32)> {
+    let name = |line: &str| {
+        let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
+        let ["router", router, "group", _, rest @ ..] = &words[..] else {
+            return None;
+        };
+        Some((named(rest).1?.to_owned(), router.parse().ok()?))
+    };
+    text.lines().filter_map(name).collect()
 }
 
 /// Writes `topology` as an edge list that [`import`] turns into an equal topology.

@@ -2,9 +2,10 @@
 //! numbers that the network has.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use odonata_network::Subnet;
+use odonata_network::topology::edge_list;
 use odonata_scheduler::log::hostlist;
 use serde_json::{Map, Value};
 
@@ -19,6 +20,8 @@ pub(super) struct NamedParts<'a> {
     given: &'a Object,
     directory: &'a Path,
     subnet: Option<Subnet>,
+    /// Names of switches, with their numbers.
+    listed: Option<Vec<(String, u32)>>,
 }
 
 impl<'a> NamedParts<'a> {
@@ -35,6 +38,7 @@ impl<'a> NamedParts<'a> {
             given,
             directory,
             subnet: None,
+            listed: None,
         };
         parts.members(failures, "failures")?;
         let outages = failures.get_mut("outages").and_then(Value::as_array_mut);
@@ -112,7 +116,11 @@ impl<'a> NamedParts<'a> {
             let number = number.checked_sub(1).ok_or_else(wrong)?;
             format!("{}/{number}", found[0])
         } else {
-            let router: u32 = router.parse().map_err(|_| wrong())?;
+            let router = match router.parse::<u32>() {
+                Ok(router) => router,
+                Err(_) if self.is_family("edge-list") => self.routers(&[router.into()], &key)?[0],
+                Err(_) => return Err(wrong()),
+            };
             format!("{router}/{number}")
         };
         link.insert("port".into(), numbered.into());
@@ -140,13 +148,14 @@ impl<'a> NamedParts<'a> {
     }
 
     fn routers(&mut self, names: &[Value], key: &str) -> Result<Vec<u32>, SpecError> {
-        if !self.is_subnet() {
+        let known = self.switch_names()?;
+        if known.is_empty() {
             let found = "names of switches";
-            let allowed = "with family = \"ibnetdiscover\", whose file names them; else `routers`";
+            let allowed = "with family = \"ibnetdiscover\", whose file names them, or an edge list \
+                           whose routers have names; else `routers`";
             return Err(SpecError::value(key, found, allowed));
         }
-        let subnet = self.subnet()?;
-        let all = || subnet.switches.iter().map(|switch| &switch.name);
+        let all = || known.iter().map(|(name, _)| name);
         let router = |name: &Value| {
             let name = name.as_str().unwrap_or_default();
             // Where no description of a switch is so, the part of it that people say.
@@ -158,15 +167,15 @@ impl<'a> NamedParts<'a> {
                     short(known) == name
                 }
             };
-            let mut called = (0..).zip(all()).filter(|(_, known)| is_so(known));
+            let mut called = known.iter().filter(|(known, _)| is_so(known));
             match (called.next(), called.next()) {
-                (Some((router, _)), None) => Ok(router),
+                (Some((_, router)), None) => Ok(*router),
                 (Some(_), Some(_)) => {
                     let found = format!("switch {name}, the name of several");
                     Err(SpecError::value(key, found, "their numbers, in `routers`"))
                 }
                 (None, _) => {
-                    let count = subnet.switches.len();
+                    let count = known.len();
                     let first = example(all());
                     let allowed = match short(&first) {
                         all if all == first => {
@@ -224,20 +233,45 @@ impl<'a> NamedParts<'a> {
     }
 
     fn is_subnet(&self) -> bool {
+        self.is_family("ibnetdiscover")
+    }
+
+    fn is_family(&self, name: &str) -> bool {
         let network = self.given.get("network");
-        network.and_then(|network| network.get("family")) == Some(&"ibnetdiscover".into())
+        network.and_then(|network| network.get("family")) == Some(&name.into())
+    }
+
+    /// Names of switches that the wiring file gives, with their numbers; empty if it gives none.
+    fn switch_names(&mut self) -> Result<&[(String, u32)], SpecError> {
+        if self.listed.is_none() {
+            let found = if self.is_subnet() {
+                let switches = self.subnet()?.switches.iter();
+                switches
+                    .map(|switch| switch.name.clone())
+                    .zip(0..)
+                    .collect()
+            } else if self.is_family("edge-list") {
+                let text = read_file(&self.wiring_file(), "network.file")?;
+                edge_list::router_names(&text)
+            } else {
+                Vec::new()
+            };
+            self.listed = Some(found);
+        }
+        Ok(self.listed.as_deref().expect("just read"))
+    }
+
+    fn wiring_file(&self) -> PathBuf {
+        let file = self.given["network"].get("file").and_then(Value::as_str);
+        self.directory.join(file.unwrap_or_default())
     }
 
     fn subnet(&mut self) -> Result<&Subnet, SpecError> {
         if self.subnet.is_none() {
             let network = &self.given["network"];
-            let file = network
-                .get("file")
-                .and_then(Value::as_str)
-                .unwrap_or_default();
             let nodes = network.get("interfaces") == Some(&"nodes".into());
             let file = SubnetFile {
-                file: self.directory.join(file),
+                file: self.wiring_file(),
                 interfaces: match nodes {
                     true => Interfaces::Nodes,
                     false => Interfaces::Joined,
