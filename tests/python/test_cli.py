@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import odonata._engine
-import odonata.simulate
+import odonata.simulate.engine
 from odonata.cli import main
 from odonata.errors import ExitCode
 from synthetic import engine_result
