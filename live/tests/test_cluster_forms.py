@@ -682,3 +682,23 @@ def test_what_if_tells_whose_rail_a_switch_is(files: Path, tmp_path: Path) -> No
     assert said["hosts_without_a_rail"] == ["n0", "n1", "n2", "n3"]
     assert "without switch top8 no node loses its way" in run(*asked, "top8").output
     assert "takes 4 nodes with it" in str(run(*asked, "0").exception)
+
+
+def test_a_spine_of_slurms_topology_has_its_name(files: Path, tmp_path: Path) -> None:
+    tops = "".join(f"SwitchName=top{n} Switches=s[0-1]\n" for n in (1, 2))
+    (files / "tops.conf").write_text(
+        f"SwitchName=s0 Nodes=n[0-3]\nSwitchName=s1 Nodes=n[4-7]\n{tops}"
+    )
+    (files / "all").write_text("n[0-7]\n")
+    out = tmp_path / "machine"
+    asked = ("cluster", "machine", "--topology", files / "tops.conf", "--nodes", files / "all")
+    written = run(*asked, "--out", out)
+    assert written.exit_code == 0, (written.output, written.exception)
+    options = ("--squeue", files / "queue.json", "--sinfo", files / "scontrol")
+    rest = ("--topology", files / "tree.conf", "--policy", "contiguous")
+    asked = ("cluster", "what-if", *options, *rest, "--machine", out / "machine.toml", "--without")
+    told = run(*asked, "2h..+1h,top2").output
+    assert "without switch top2 no node loses its way; its 2 neighbours keep 1 of 2 links" in told
+    assert "top2 is out from" in told and "which may miss it" not in told
+    assert "which may miss it: 1; the last, 1, ends in 9 min 00 s" in run(*asked, "top1").output
+    assert "one of the 4 switches, such as s0" in str(run(*asked, "top3").exception)

@@ -298,8 +298,8 @@ def what_if(
             running = f"jobs there{then}: {len(ends)}; the last, {escape(last)}, ends in "
             running += _time(ends[last])
         out.print(f"without {len(gone)} nodes: {running}", soft_wrap=True)
-    for one in switches:
-        out.print(escape(one.sentence()), soft_wrap=True)
+    for switch in switches:
+        out.print(escape(switch.sentence()), soft_wrap=True)
     if switches:
         where = "over several leaves" + (" or on these hosts" if rails else "")
         running = f"no job runs {where}{then}"

@@ -361,11 +361,11 @@ def print_costs(console: Console, schedule: Schedule | Outcome) -> None:
     """Prints what a schedule's maintenance and failures cost, where it has these."""
     from odonata.batch.withheld import COSTS, cost_sentences
 
-    wrap = {"soft_wrap": not has_edge(console)}
+    wrap = not has_edge(console)
     for what, cost in schedule.summary.get("costs", {}).items():
-        console.print(f"[bold]{COSTS[what]}[/], beside {escape(cost['without'])}:", **wrap)
+        console.print(f"[bold]{COSTS[what]}[/], beside {escape(cost['without'])}:", soft_wrap=wrap)
         for sentence in cost_sentences(cost):
-            console.print(f"  {escape(sentence)}", highlight=False, **wrap)
+            console.print(f"  {escape(sentence)}", highlight=False, soft_wrap=wrap)
 
 
 def print_reasons(console: Console, schedule: Schedule) -> None:

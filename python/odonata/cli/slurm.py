@@ -189,9 +189,9 @@ def slurm(
         for what, keys in costly.items():
             if any(keys.values()):
                 # What the first one noticed is said once.
-                beside = made(f"slurm without {what}", lambda sentence: None, what)
-                simulated.summary.setdefault("costs", {})[what] = cost_of(what, simulated, beside)
-                schedules.append(beside)
+                fewer = made(f"slurm without {what}", lambda sentence: None, what)
+                simulated.summary.setdefault("costs", {})[what] = cost_of(what, simulated, fewer)
+                schedules.append(fewer)
         save_schedules(
             schedules,
             directory,
