@@ -124,7 +124,8 @@ def saturation(
         scenario: With at least one job whose traffic has a ``load``, and a duration; or the name
             of its file.
         set: Keys to change and their values, such as ``{"network.routing": "par"}``.
-        highest: Highest load to offer, as a fraction of the terminal bandwidth.
+        highest: Highest load to offer, as a fraction of the terminal bandwidth, or of a job's
+            ``rate``.
         tolerance: Width of the last bracket around the saturation load, as a share of that load.
         seeds: Searches, with successive seeds: several give a 95 % interval of the load.
         jobs: Simulations at a time. Default: one per processor.

@@ -132,3 +132,7 @@ def test_the_command(tmp_path):
     ):
         done = odonata(*arguments, *wrong, check=False)
         assert done.returncode != 0 and words in done.stderr
+    # Neighbours on other routers: nothing of theirs is on the way.
+    apart = ["--beside", "all-to-all", "--beside-hosts", "n[02,03]"]
+    near = [argument if argument != "n[00,08]" else "n[00,01]" for argument in arguments]
+    assert "Its queues never reach these calls" in odonata(*near, *apart).stdout

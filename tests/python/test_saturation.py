@@ -188,8 +188,13 @@ def test_any_curve_is_drawn_without_a_warning(tmp_path: Path, points: list[LoadP
 def test_the_search_needs_a_load(file: Path) -> None:
     scenario = Scenario.from_file(file)
     assert at_load(scenario, 0.25).job[0].traffic.load == 0.25  # type: ignore[union-attr]
+    # Of a rate, which machines with mixed links need, a load is a share.
     text = TEXT.replace("load = 0.05", 'rate = "1 GB/s"')
-    with pytest.raises(ScenarioError, match="a rate, an interval or a TGLL"):
+    assert at_load(Scenario.from_toml(text), 0.25).to_dict()["job"][0]["traffic"]["rate"] == (
+        "250 MB/s"
+    )
+    text = TEXT.replace("load = 0.05", 'interval = "1 us"')
+    with pytest.raises(ScenarioError, match="an interval or a TGLL"):
         at_load(Scenario.from_toml(text), 0.25)
     motif = TEXT.split("traffic = ")[0] + 'motif = { kind = "all-to-all", message = "1 kB" }'
     with pytest.raises(ScenarioError, match="no job with traffic"):

@@ -114,6 +114,17 @@ def test_every_point_is_what_a_run_of_it_finds(scenario: Path) -> None:
     assert len(found.plot("run_time_us").axes) == 1
 
 
+def test_a_key_that_the_file_lacks_may_be_varied(scenario: Path) -> None:
+    data = Scenario.from_file(scenario).to_dict()
+    del data["job"][0]["motif"]["message"]
+    scenario.write_text(SCENARIO.replace(', message = "16 kB"', ""))
+    for lacking in (scenario, data):
+        swept = odonata.sweep(lacking, {"job.0.motif.message": ["1 kB", "2 kB"]})
+        assert swept.table["message"].to_pylist() == ["1 kB", "2 kB"]
+        with pytest.raises(ScenarioError, match=r"motif\.message: missing"):
+            odonata.sweep(lacking, {"job.0.motif.iterations": [1, 2]})
+
+
 def test_keys_of_one_name_get_axes_of_two(scenario: Path) -> None:
     study = sweep_study(
         scenario,

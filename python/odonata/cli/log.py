@@ -269,8 +269,11 @@ def print_report(
     table.add_column("what it is", prose=True)
     for rule in report["rules"]:
         explanation = rule["explanation"]
-        if cut_larger and rule["rule"] == "larger-than-machine":
-            explanation = "larger than the machine; cut down to it"
+        if rule["rule"] == "larger-than-machine":
+            done = (
+                "cut down to it" if cut_larger else "a schedule refuses it, or --larger cut cuts it"
+            )
+            explanation = f"larger than the machine; {done}"
         table.add_row(rule["rule"], f"{rule['count']:,}", rule["action"], escape(explanation))
         if examples and rule["fault"]:
             for example in rule["examples"]:

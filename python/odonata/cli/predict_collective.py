@@ -266,3 +266,9 @@ def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
                 f"{other.hosts} hosts: {other.median:.2f} times as long ({other.least:.2f} to "
                 f"{other.most:.2f} in {other.calls} calls)"
             )
+            if other.most < 1.005:
+                out.print(
+                    "  Its queues never reach these calls: both share no link that it fills. Hosts "
+                    "nearer by, or --set network.routing=… that spreads traffic, may change that.",
+                    soft_wrap=True,
+                )

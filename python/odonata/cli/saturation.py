@@ -30,7 +30,7 @@ from odonata.terminal import terminal
     default=1.0,
     show_default=True,
     metavar="LOAD",
-    help="Highest load to offer, as a fraction of the terminal bandwidth.",
+    help="Highest load to offer, as a fraction of the terminal bandwidth, or of a job's `rate`.",
 )
 @click.option(
     "--tolerance",
@@ -66,9 +66,9 @@ def saturation(
 ) -> None:
     """Find the load above which a network delivers less than it is offered.
 
-    Changes the `load` of every job with traffic. A network is saturated if it delivers less than
-    99 % of the offered load, by more than the 95 % confidence interval explains: the rest piles
-    up. Leaves the load-latency curve as a table and a picture.
+    Changes the `load` of every job with traffic, or tries shares of its `rate`. A network is
+    saturated if it delivers less than 99 % of the offered load, by more than the 95 % confidence
+    interval explains: the rest piles up. Leaves the load-latency curve as a table and a picture.
     """
     from odonata.units import Share, UnitError
 

@@ -245,8 +245,8 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
         first = next(iter(found.by_seed))
         console.print(f"The table is of seed {first}; what follows, of all seeds.", style="dim")
     console.print(
-        f"[bold]{answer(found).capitalize()}[/]; delivers {found.mean_throughput:.4g} of the "
-        "terminal bandwidth at most."
+        f"[bold]{answer(found).capitalize()}[/]; delivers a load of {found.mean_throughput:.4g} "
+        "at most."
     )
     if math.isnan(found.load):
         console.print("--highest offers more.", style="dim")

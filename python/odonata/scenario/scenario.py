@@ -549,12 +549,13 @@ def as_scenario(given: ScenarioLike, changes: Mapping[str, Any] | None = None) -
         ScenarioError: If it is none, or a change makes it none.
     """
     if isinstance(given, Mapping):
-        scenario = Scenario.from_dict(given)
-    elif isinstance(given, Scenario):
-        scenario = given
-    else:
-        return Scenario.from_file(given, changes=changes or ())
-    return scenario.with_set(changes) if changes else scenario
+        data = copy.deepcopy(dict(given))
+        for key, value in (changes or {}).items():
+            set_key(data, key, value)
+        return Scenario.from_dict(data)
+    if isinstance(given, Scenario):
+        return given.with_set(changes) if changes else given
+    return Scenario.from_file(given, changes=changes or ())
 
 
 def set_key(data: dict[str, Any], key: str, value: Any, file: str = "") -> list[str]:

@@ -126,26 +126,30 @@ class Saturation:
 
 
 def at_load(scenario: Scenario, load: float) -> Scenario:
-    """The scenario with this load on every job with traffic.
+    """The scenario with this load on every job with traffic; of a ``rate``, this share of it.
 
     Raises:
-        ScenarioError: If a job's traffic is not given as a load, there is none, or the run would
-            not end by itself.
+        ScenarioError: If a job's traffic is given as neither, there is none, or the run would not
+            end by itself.
     """
     changes: dict[str, Any] = {}
     for position, job in enumerate(scenario.job):
         if job.traffic is None:
             continue
-        path = f"job.{position}.traffic.load"
-        if job.traffic.load is None or isinstance(job.traffic.load, GlobalLoad):
+        path = f"job.{position}.traffic"
+        if job.traffic.rate is not None:
+            # Where terminal links differ, a load has no single meaning.
+            changes[f"{path}.rate"] = f"{round(float(job.traffic.rate) * load)} B/s"
+        elif job.traffic.load is None or isinstance(job.traffic.load, GlobalLoad):
             message = (
-                "found a rate, an interval or a TGLL; allowed: `load` as a fraction, which the "
-                "search changes"
+                "found an interval or a TGLL; allowed: `load` as a fraction, which the search "
+                "changes, or `rate`, of which it tries shares"
             )
             raise scenario.error([Problem(f"job[{position}].traffic", message)])
-        changes[path] = load
+        else:
+            changes[f"{path}.load"] = load
     if not changes:
-        message = "found no job with traffic; allowed: at least one, with a `load`"
+        message = "found no job with traffic; allowed: at least one, with a `load` or a `rate`"
         raise scenario.error([Problem("job", message)])
     return scenario.with_set(changes)
 

@@ -155,7 +155,7 @@ def sweep(
         OutputError: If the directory cannot be written.
         KeyboardInterrupt: If it was interrupted; what was done by then is kept in `out`.
     """
-    base = as_scenario(scenario)
+    base = _base(scenario, set or {})
     changes = changes_by_key(base, set, named)
     study = sweep_study(base, changes, networks=networks, measure=measure, repetitions=repetitions)
     return _swept(Sweep(study, go_on=True), None, out, jobs, progress, seen, notice)
@@ -299,6 +299,19 @@ def _say_what_differs(points: Sweep, notice: Callable[[str], object]) -> None:
         notice(differ)
 
 
+def _base(scenario: ScenarioLike, changes: Mapping[str, Any]) -> Scenario:
+    """The scenario; if it lacks what is varied, with the first values."""
+    try:
+        return as_scenario(scenario)
+    except ScenarioError as error:
+        firsts = {key: each[0] for key, each in changes.items() if isinstance(each, list) and each}
+        try:
+            return as_scenario(scenario, firsts)
+        except ScenarioError:
+            # What the file says is wrong, whatever is varied.
+            raise error from None
+
+
 def sweep_study(
     scenario: ScenarioLike,
     changes: Mapping[str, Any],
@@ -308,7 +321,7 @@ def sweep_study(
     repetitions: int = 1,
 ) -> StudyFile:
     """The study that a sweep is; see :func:`sweep`."""
-    base = as_scenario(scenario)
+    base = _base(scenario, changes)
     several = {key for key, value in changes.items() if _is_several(value, key, base)}
     fixed = {key: value for key, value in changes.items() if key not in several}
     if fixed:

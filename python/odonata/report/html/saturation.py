@@ -62,8 +62,8 @@ def _summary(found: Saturation) -> Part:
         [
             facts(
                 [
-                    ("load, as a fraction of the terminal bandwidth", answer(found)),
-                    ("delivers at most", f"{found.mean_throughput:.4g} of the terminal bandwidth"),
+                    ("load", answer(found)),
+                    ("delivers at most", f"a load of {found.mean_throughput:.4g}"),
                     ("loads simulated", str(len(found.points))),
                 ]
             ),

@@ -82,61 +82,6 @@ fn routers_may_have_names() {
 }
 
 #[test]
-fn the_example_is_what_it_says() {
-    let topology = import(EXAMPLE, &[]).unwrap();
-    assert_eq!(topology.title, "two pairs");
-    assert_eq!((topology.routers(), topology.nodes()), (4, 4));
-    assert_eq!(
-        topology
-            .group_of_router
-            .iter()
-            .map(|g| g.0)
-            .collect::<Vec<_>>(),
-        [0, 0, 1, 1]
-    );
-    // Router 3: node 3 (line 11), the local link (13), two global links (14).
-    let first = topology.ports_of(RouterId(3)).start;
-    assert_eq!(topology.peer[first], Peer::Node(NodeId(3)));
-    assert_eq!(topology.first_port, [0, 3, 7, 9, 13]);
-    assert_eq!(topology.peer[2], Peer::Unconnected);
-}
-
-#[test]
-fn order_of_lines_and_comments_do_not_matter() {
-    let mut lines: Vec<String> = EXAMPLE.lines().map(str::to_owned).collect();
-    // Nodes and links without port numbers depend on their own order; the
-    // declarations can move to the end.
-    lines[4..].rotate_left(3);
-    for line in &mut lines[1..] {
-        line.insert(0, '\t');
-        line.push_str("  # as built");
-    }
-    lines.insert(2, "# comment".into());
-    lines.insert(2, String::new());
-    assert_eq!(import(&lines.join("\r\n"), &[]), import(EXAMPLE, &[]));
-}
-
-#[test]
-fn routers_may_have_names() {
-    let text = "router 0 group 0 name leaf1 # the first\n\
-                router 1 group 0 at 0 1 name spine\nrouter 2 group 0 # spine2\n";
-    let names = [("leaf1".to_owned(), 0), ("spine".to_owned(), 1)];
-    assert_eq!(router_names(text), names);
-    let placed = text
-        .replace("0 name", "0 at 0 0 name")
-        .replace("2 group 0", "2 group 0 at 0 2");
-    let named = format!("{placed}0 1\n1 2\nnodes 1 0\n");
-    let plain: String = named.replace(" name leaf1", "").replace(" name spine", "");
-    let classes = example_classes();
-    let read = |text: &str| import(text, &classes).map(|network| export(&network));
-    assert_eq!(read(&named).unwrap(), read(&plain).unwrap());
-    let wrong = read("router 0 group 0 name two words\n")
-        .unwrap_err()
-        .to_string();
-    assert!(wrong.contains("`name NAME`"), "{wrong}");
-}
-
-#[test]
 fn classes_may_be_left_out_where_they_are_clear() {
     let short = EXAMPLE
         .replace("4096\n", "4096 # x\n")
