@@ -64,7 +64,7 @@ pub use ecmp::{Ecmp, EcmpOptions, FlowLabels};
 pub use error::RoutingError;
 pub use forwarding::{
     Forwarded, ForwardingError, ForwardingKeys, ForwardingTables, TableFileError, read_channels,
-    read_tables, write_channels, write_tables,
+    read_tables, write_channels, write_opensm_tables, write_tables,
 };
 pub use fpar::{Fpar, FparRules};
 pub use interfaced::Interfaced;

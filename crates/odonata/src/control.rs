@@ -1,7 +1,7 @@
 //! What the control of live switches asks of a scenario's network: what its optical switches
 //! are plugged into, which circuits a job's groups get, and which way a packet goes.
 
-use odonata_network::routing::{PacketRoute, RouterView, RoutingTask};
+use odonata_network::routing::{Hop, PacketRoute, RouterView, RoutingTask};
 use odonata_network::topology::{Circuits, SwitchPort, without_circuits};
 use odonata_network::{Peer, Routing, Topology};
 use odonata_steering::{Demand, Strategy, circuits_for};
@@ -153,8 +153,10 @@ pub fn routes(
     impl RoutingTask for Ways<'_> {
         type Output = Result<Vec<Vec<(RouterId, u16)>>, SpecError>;
         fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            let ports = |way: Way| way.hops.into_iter().map(|(at, hop)| (at, hop.port));
             let way = |&(from, to)| way(self.topology, routing, self.key, from, to);
-            self.pairs.iter().map(way).collect()
+            let all = self.pairs.iter().map(way);
+            all.map(|way| Ok(ports(way?).collect())).collect()
         }
     }
     let mut topology = build_topology(scenario)?;
@@ -197,13 +199,25 @@ fn silent_ports(scenario: &Scenario, silent: &[(usize, usize)]) -> Result<Vec<Po
     silent.iter().map(port).collect()
 }
 
-fn way<R: Routing>(
+/// The way of a packet through an idle network.
+pub(crate) struct Way {
+    /// Its routers, and how it leaves them.
+    pub hops: Vec<(RouterId, Hop)>,
+    /// Whether the algorithm drew any of them at random.
+    pub is_drawn: bool,
+}
+
+/// The way from one node to another.
+///
+/// # Errors
+/// If there is none.
+pub(crate) fn way<R: Routing>(
     topology: &Topology,
     routing: &R,
     key: StreamKey,
     from: NodeId,
     to: NodeId,
-) -> Result<Vec<(RouterId, u16)>, SpecError> {
+) -> Result<Way, SpecError> {
     let end = topology.router_of_node(to);
     let port = topology.port_of_node[to.index()].0 - topology.first_port[end.index()];
     let mut route = PacketRoute::injected(end, port as u16);
@@ -232,10 +246,13 @@ fn way<R: Routing>(
         let hop = routing.next_hop(&mut view, at, injected, &mut route);
         route.vc = hop.vc;
         injected = false;
-        hops.push((at, hop.port));
+        hops.push((at, hop));
         let port = topology.first_port[at.index()] + u32::from(hop.port);
         match topology.peer[port as usize] {
-            Peer::Node(_) => return Ok(hops),
+            Peer::Node(_) => {
+                let is_drawn = view.draws > 0;
+                return Ok(Way { hops, is_drawn });
+            }
             Peer::Port(peer) => at = topology.router_of_port(peer),
             Peer::Unconnected => return none("the algorithm leads to a dark port"),
         }

@@ -1,13 +1,17 @@
-//! From the files that `[network.routing]` names to forwarding tables.
+//! From the files that `[network.routing]` names to forwarding tables, and from a routing to tables
+//! that switches take.
 
 use std::path::{Path, PathBuf};
 
-use odonata_network::Topology;
 use odonata_network::routing::{
-    AnyRouting, Forwarded, ForwardingKeys, ForwardingTables, RoutingError, read_channels,
-    read_tables,
+    AnyRouting, Forwarded, ForwardingKeys, ForwardingTables, RoutingError, RoutingTask,
+    read_channels, read_tables, write_channels, write_opensm_tables, write_tables,
 };
+use odonata_network::{Routing, Topology};
+use odonata_units::NodeId;
+use odonata_units::random::{Purpose, StreamKey};
 
+use crate::control::way;
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
 use crate::spec::{Family, Scenario};
@@ -129,4 +133,92 @@ pub(crate) fn build(
             }
             error => crate::routing::routing_error(&error),
         })
+}
+
+/// The tables by which the network of a scenario routes as its algorithm does.
+///
+/// # Errors
+/// If output port or virtual channel of a packet do not follow from its router, source and
+/// destination as switches with tables need it.
+fn tables_of(scenario: &Scenario, topology: &Topology) -> Result<ForwardingTables, SpecError> {
+    struct Walks<'a>(&'a Scenario, &'a Topology);
+    impl RoutingTask for Walks<'_> {
+        type Output = Result<ForwardingTables, SpecError>;
+        fn run<R: Routing>(self, routing: &R) -> Self::Output {
+            let Self(scenario, topology) = self;
+            let name = scenario.network.routing.algorithm().name();
+            let refused = |why: &str| {
+                let allowed = "algorithms whose packets go one way from router to destination on one \
+                               channel: dfsssp in any network, dimension-order, forwarding-tables";
+                let found = format!("{name}, which {why}");
+                SpecError::value("network.routing.algorithm", found, allowed)
+            };
+            if R::LEARNS || routing.reads_occupancy() {
+                return Err(refused("looks at queues"));
+            }
+            let mut tables = ForwardingTables::new(topology)
+                .map_err(|error| SpecError::new("network", error.to_string()))?;
+            let key = StreamKey::new(scenario.seed, Purpose::Routing);
+            let nodes = || (0..topology.nodes()).map(NodeId::from_index);
+            let works = |node: &NodeId| !topology.is_lost(*node);
+            let mut channels = vec![vec![0; topology.nodes()]; topology.nodes()];
+            for (source, destination) in nodes()
+                .filter(works)
+                .flat_map(|source| nodes().filter(works).map(move |to| (source, to)))
+                .filter(|(source, to)| source != to)
+            {
+                let way = way(topology, routing, key, source, destination)?;
+                if way.is_drawn {
+                    return Err(refused("draws among several ports"));
+                }
+                let (_, between) = way.hops.split_last().expect("a way ends at its node");
+                let Some(&(_, first)) = between.first() else {
+                    continue;
+                };
+                channels[source.index()][destination.index()] = first.vc;
+                for &(router, hop) in between {
+                    if hop.vc != first.vc {
+                        return Err(refused("changes the channel on the way"));
+                    }
+                    let before = tables.set_port(router, destination, hop.port);
+                    if before.is_some_and(|before| before != hop.port) {
+                        return Err(refused("leads packets of several sources by several ports"));
+                    }
+                }
+            }
+            tables.set_channels(channels.into_iter());
+            Ok(tables)
+        }
+    }
+    crate::routing::build_routing(scenario, topology)?.dispatch(Walks(scenario, topology))
+}
+
+/// Forwarding tables as text, by the name of their format: `forwarding-tables` and
+/// `virtual-channels`, which [`build`] reads, or `opensm-lfts`, which OpenSM's routing engine `file`
+/// and [`build`] read.
+///
+/// # Errors
+/// If the routing has no such tables, or OpenSM's numbers of ports are not known.
+pub(crate) fn export(
+    scenario: &Scenario,
+    topology: &Topology,
+    format: &str,
+) -> Result<String, SpecError> {
+    let subnet = match (format, &scenario.network.topology) {
+        ("opensm-lfts", Family::Ibnetdiscover(network)) => Some(network.subnet()?),
+        ("opensm-lfts", _) => {
+            let found = "a network without LIDs and GUIDs";
+            let allowed = "family = \"ibnetdiscover\", of whose subnet they are; or the format \
+                           forwarding-tables";
+            return Err(SpecError::value("network.family", found, allowed));
+        }
+        _ => None,
+    };
+    let tables = tables_of(scenario, topology)?;
+    match subnet {
+        Some(subnet) => write_opensm_tables(&tables, topology, &subnet)
+            .map_err(|error| SpecError::new("network.file", error.to_string())),
+        None if format == "virtual-channels" => Ok(write_channels(&tables)),
+        None => Ok(write_tables(&tables)),
+    }
 }

@@ -14,6 +14,7 @@ use odonata_units::NodeId;
 use serde_json::{Value, json};
 
 use crate::error::{Error, SpecError};
+use crate::forwarding;
 use crate::named_file::{in_file, read_file};
 use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::spec::Scenario;
@@ -22,13 +23,16 @@ use crate::tables::{Table, kind_code};
 use crate::topology::build_topology;
 
 /// Formats of [`export`], by name.
-pub const EXPORT_FORMATS: [&str; 6] = [
+pub const EXPORT_FORMATS: [&str; 9] = [
     "graphml",
     "edge-list",
     "ibsim",
     "opensm-root-guids",
     "opensm-guid-routing-order",
     "opensm-ids",
+    "opensm-lfts",
+    "forwarding-tables",
+    "virtual-channels",
 ];
 
 /// A network as text that other programs, and Odonata itself, can read.
@@ -44,6 +48,9 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
         "opensm-root-guids" => infiniband::export::root_guids,
         "opensm-guid-routing-order" => infiniband::export::guid_routing_order,
         "opensm-ids" => infiniband::export::ids,
+        "opensm-lfts" | "forwarding-tables" | "virtual-channels" => {
+            return forwarding::export(scenario, &build_topology(scenario)?, format);
+        }
         other => {
             let found = format!("format \"{other}\"");
             return Err(SpecError::value("", found, EXPORT_FORMATS.join(", ")));

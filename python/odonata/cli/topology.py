@@ -419,8 +419,9 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     "format_",
     type=click.Choice(list(FORMATS)),
     help="GraphML; GEXF, for Gephi; one line per link; a net file for ibsim, which simulates "
-    "InfiniBand; or a file for OpenSM: its root switches, its order of destinations, or its "
-    "switch numbers.  [default: as the name of FILE ends, or graphml]",
+    "InfiniBand; a file for OpenSM: its root switches, its order of destinations, its switch "
+    "numbers, or forwarding tables (--lfts_file); or forwarding tables and virtual channels in "
+    "Odonata's formats.  [default: as the name of FILE ends, or graphml]",
 )
 @out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
 @json_option

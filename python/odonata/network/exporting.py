@@ -31,6 +31,9 @@ FORMATS = {
     "opensm-root-guids": ".root-guids",
     "opensm-guid-routing-order": ".routing-order",
     "opensm-ids": ".ids",
+    "opensm-lfts": ".lfts",
+    "forwarding-tables": ".forwarding",
+    "virtual-channels": ".channels",
 }
 _GRAPHML = "{http://graphml.graphdrawing.org/xmlns}"
 _GEXF = "http://www.gexf.net/1.2draft"

@@ -6,7 +6,7 @@ mod error;
 mod reading;
 
 pub use error::{ForwardingError, TableFileError};
-pub use reading::{read_channels, read_tables, write_channels, write_tables};
+pub use reading::{read_channels, read_tables, write_channels, write_opensm_tables, write_tables};
 
 use std::path::PathBuf;
 

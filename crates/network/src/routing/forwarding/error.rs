@@ -105,6 +105,23 @@ fn round(routers: &[RouterId]) -> String {
 /// What is wrong with a file of tables.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableFileError {
+    /// Tables for OpenSM that need service levels.
+    #[error(
+        "packets use {channels} virtual lanes, for which OpenSM's routing engine `file` sets no \
+         service levels; write forwarding-tables and virtual-channels, or route on one lane"
+    )]
+    SeveralChannels {
+        /// How many.
+        channels: u32,
+    },
+    /// A node that stands for several ports, of which the tables have the first alone.
+    #[error(
+        "host {name} has several ports; give network.interfaces = \"nodes\", which makes each a node"
+    )]
+    SeveralPorts {
+        /// The host.
+        name: String,
+    },
     /// A line that is none of the format.
     #[error("line {line}: found `{found}`; allowed: {allowed}")]
     Line {

@@ -9,13 +9,13 @@
 //! | virtual channels, ours | `source,destination,channel` | two nodes and a channel |
 //! | `saquery PR` | `PathRecord dump:` | fields, of which `slid`, `dlid` and `sl` are read |
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 
 use odonata_units::{NodeId, RouterId};
 
 use super::{ForwardingTables, TableFileError};
-use crate::topology::Subnet;
+use crate::topology::{Peer, Subnet, Topology};
 
 type Checked<T = ()> = Result<T, TableFileError>;
 
@@ -147,6 +147,87 @@ pub fn write_tables(tables: &ForwardingTables) -> String {
         }
     }
     text
+}
+
+/// `tables` as OpenSM's routing engine `file` (`--lfts_file`) reads them, and [`read_tables`]: with
+/// the LIDs of `subnet`, those of switches by shortest paths through what works of `topology`.
+///
+/// # Errors
+/// If a LID is not known, a node stands for several ports, or packets use several virtual channels,
+/// for which that engine sets no service levels.
+pub fn write_opensm_tables(
+    tables: &ForwardingTables,
+    topology: &Topology,
+    subnet: &Subnet,
+) -> Checked<String> {
+    let channels = tables.virtual_channels();
+    if channels > 1 {
+        return Err(TableFileError::SeveralChannels { channels });
+    }
+    nodes_by_lid(subnet)?;
+    if let Some(host) = subnet.hosts.iter().find(|host| !host.further.is_empty()) {
+        let name = host.name.clone();
+        return Err(TableFileError::SeveralPorts { name });
+    }
+    let towards = towards_switches(topology);
+    let mut text = String::new();
+    for (switch, router) in subnet.switches.iter().zip((0..).map(RouterId)) {
+        let mut entries = Vec::with_capacity(subnet.hosts.len() + subnet.switches.len());
+        for (host, node) in subnet.hosts.iter().zip((0..).map(NodeId)) {
+            let port = match host.switch == router.0 {
+                true => Some(host.switch_port),
+                false => tables.port(router, node).map(|port| u32::from(port) + 1),
+            };
+            let guid = host.port_guid.unwrap_or(host.guid);
+            let lid = host.lid.expect("checked above");
+            entries.extend(port.map(|port| (lid, port, "Channel Adapter", guid, &host.name)));
+        }
+        for (other, to) in subnet.switches.iter().zip(&towards) {
+            let name = other.name.clone();
+            let lid = other.lid.ok_or(TableFileError::NoLid { name })?;
+            let port = to[router.index()];
+            entries.extend(port.map(|port| (lid, port, "Switch", other.guid, &other.name)));
+        }
+        entries.sort_unstable_by_key(|&(lid, ..)| lid);
+        let (own, guid, name) = (switch.lid.unwrap_or(0), switch.guid, &switch.name);
+        let most = entries.last().map_or(0, |&(lid, ..)| lid);
+        let _ = writeln!(
+            text,
+            "Unicast lids [0x0-{most:#x}] of switch Lid {own} guid {guid:#018x} ({name}):\n  \
+             Lid  Out   Destination\n       Port     Info"
+        );
+        for (lid, port, what, guid, name) in &entries {
+            let _ = writeln!(
+                text,
+                "{lid:#06x} {port:03} : ({what} portguid {guid:#018x}: '{name}')"
+            );
+        }
+        let _ = writeln!(text, "{} valid lids dumped", entries.len());
+    }
+    Ok(text)
+}
+
+/// For each switch the port of every switch that leads there on a shortest path, from 1; 0 at the
+/// switch itself. Shape: switches × switches.
+fn towards_switches(topology: &Topology) -> Vec<Vec<Option<u32>>> {
+    let owner = topology.router_of_every_port();
+    let search = |to: usize| {
+        let mut ports = vec![None; topology.routers()];
+        ports[to] = Some(0);
+        let mut queue = VecDeque::from([RouterId::from_index(to)]);
+        while let Some(at) = queue.pop_front() {
+            for peer in &topology.peer[topology.ports_of(at)] {
+                let Peer::Port(back) = peer else { continue };
+                let next = owner[back.index()];
+                if ports[next.index()].is_none() {
+                    ports[next.index()] = Some(back.0 - topology.first_port[next.index()] + 1);
+                    queue.push_back(next);
+                }
+            }
+        }
+        ports
+    };
+    (0..topology.routers()).map(search).collect()
 }
 
 /// Node of each LID.

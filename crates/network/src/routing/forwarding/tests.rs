@@ -266,6 +266,9 @@ fn subnet(topology: &Topology) -> Subnet {
     for (lid, host) in (10..).zip(&mut subnet.hosts) {
         host.lid = Some(lid);
     }
+    for (lid, switch) in (2000..).zip(&mut subnet.switches) {
+        switch.lid = Some(lid);
+    }
     subnet
 }
 
@@ -283,6 +286,7 @@ proptest! {
         let tables = shortest(&topology, |at, node, port| {
             u64::from(draw(u64::from(at.0) << 16 | u64::from(port), u64::from(node.0)))
         });
+        let plain = tables.clone();
         let mut tables = tables;
         let nodes = topology.nodes() as u64;
         let channel = |source, to| match source == to {
@@ -326,6 +330,12 @@ proptest! {
             }
             prop_assert_eq!(&read, &expected);
         }
+        let text = write_opensm_tables(&tables, &topology, &subnet);
+        prop_assert_eq!(text.is_err(), tables.virtual_channels() > 1);
+        let text = write_opensm_tables(&plain, &topology, &subnet).unwrap();
+        let mut read = ForwardingTables::new(&topology).unwrap();
+        read_tables(&mut read, &text, Some(&subnet)).unwrap();
+        prop_assert_eq!(&read, &own(plain));
         // And packets go as the tables say.
         let routing = Forwarded::new(&topology, tables, None).unwrap();
         for steps in for_all_pairs(&topology, &routing) {
