@@ -103,3 +103,53 @@ def test_a_format_that_contradicts_the_ending_is_refused(
     assert done.returncode == 4
     assert message in done.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["s.toml"]
+
+
+RING = '[network]\nfamily = "torus"\nsize = [4]\np = 1\n[network.routing]\nalgorithm = '
+
+
+def test_tables_route_as_the_algorithm_does(tmp_path: Path) -> None:
+    """A ring needs two channels; run by its tables, every packet goes and ends as before."""
+    job = '[[job]]\nnodes = 4\nmotif = { kind = "all-to-all", message = "8 kB" }\n'
+    (tmp_path / "ring.toml").write_text(f'{RING}"dfsssp"\n{job}')
+    (tmp_path / "dump").mkdir()
+    for name in ("forwarding-tables", "virtual-channels"):
+        options = ("--format", name, "--out", f"dump/{name}.csv")
+        done = call("topology", "export", "ring.toml", *options, directory=tmp_path)
+        assert done.returncode == 0, done.stderr
+    # Each router has a way to the three nodes of others; each pair of nodes a channel.
+    rows = [
+        len((tmp_path / f"dump/{name}.csv").read_text().splitlines())
+        for name in (
+            "forwarding-tables",
+            "virtual-channels",
+        )
+    ]
+    assert rows == [1 + 4 * 3, 1 + 4 * 3]
+    tabled = f'{RING}"forwarding-tables"\ntables = "dump"\n{job}'
+    (tmp_path / "tabled.toml").write_text(tabled)
+    before, after = (
+        odonata.run(tmp_path / name, progress=False) for name in ("ring.toml", "tabled.toml")
+    )
+    for table in ("messages", "links", "jobs"):
+        assert after.table(table).equals(before.table(table))
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "format_", "message"),
+    [
+        ("minimal-adaptive", "forwarding-tables", "minimal-adaptive, which looks at queues"),
+        ("shortest-path", "forwarding-tables", "shortest-path, which draws among several ports"),
+        ("dimension-order", "virtual-channels", "which changes the channel on the way"),
+        ("dimension-order", "opensm-lfts", 'family = "ibnetdiscover", of whose subnet they are'),
+    ],
+)
+def test_what_no_tables_say_is_refused(
+    algorithm: str, format_: str, message: str, tmp_path: Path
+) -> None:
+    # In a ring of five no two ways are equally long.
+    ring = RING.replace("[4]", "[5]") if algorithm == "dimension-order" else RING
+    (tmp_path / "s.toml").write_text(f'{ring}"{algorithm}"\n')
+    done = call("topology", "export", "s.toml", "--format", format_, directory=tmp_path)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())

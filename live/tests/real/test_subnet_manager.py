@@ -231,3 +231,28 @@ def test_opensm_routes_around_a_pulled_cable_as_our_shortest_paths_do(
     # And by the tables themselves, on what is left.
     discovered: dict[str, object] = {"family": "ibnetdiscover", "file": "ibnetdiscover.txt"}
     assert visited(by_tables(directory, discovered, 72)) == counted
+
+
+def test_opensm_takes_our_tables(route: Callable[..., Path], tmp_path: Path) -> None:
+    """What it sets on all switches is what we wrote for the subnet that it had found before."""
+    tree: dict[str, object] = {"family": "fat-tree", "radix": 8}
+    found = route(tree, "minhop")
+    file = "ibnetdiscover.txt"
+
+    def tables(directory: Path, routing: dict[str, object]) -> str:
+        network = {"family": "ibnetdiscover", "file": file, "routing": routing}
+        write(directory / "ours.toml", network, 128)
+        out = directory / f"{routing['algorithm']}.csv"
+        asked = ("--format", "forwarding-tables", "--out", out)
+        command("topology", "export", directory / "ours.toml", *asked)
+        return out.read_text()
+
+    ours = tables(found, {"algorithm": "dfsssp"})
+    written = tmp_path / "ours.lfts"
+    command("topology", "export", found / "ours.toml", "--out", written)
+    set_by_it = route(tree, "file", "--opensm=--lfts_file", f"--opensm={written}")
+    log = (set_by_it / "osm.log").read_text(errors="replace")
+    assert "cannot" not in log.lower()
+    dump = {"algorithm": "forwarding-tables", "tables": "opensm-lfts.dump"}
+    assert tables(set_by_it, dump) == ours
+    assert tables(found, {**dump, "subnet": file}) != ours
