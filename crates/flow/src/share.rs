@@ -127,9 +127,23 @@ struct Flow {
     limit: u32,
 }
 
+/// What filling reads and writes of every link of a region comes first, in one line of the
+/// processor's cache.
+#[repr(C, align(64))]
 #[derive(Clone, Copy, Debug)]
 struct Link {
     capacity: f64,
+    /// What its flows carry at their levels, as of the last settling.
+    carried: f64,
+    /// While filling: capacity left, pull and number of flows that are not fixed;
+    /// flows of the region; highest level at which one of them was fixed.
+    left: f64,
+    pull: f64,
+    highest: f64,
+    free: u32,
+    members: u32,
+    /// Number of the settling in which it concerns the region.
+    region: u32,
     /// First of its entries, and their number.
     head: u32,
     uses: u32,
@@ -139,17 +153,8 @@ struct Link {
     bound: u32,
     /// Flows that stand in it.
     standing: u32,
-    /// What its flows carry at their levels, as of the last settling.
-    carried: f64,
-    /// Number of the settling in which it concerns the region.
-    region: u32,
-    /// While filling: capacity left, pull and number of flows that are not fixed;
-    /// flows of the region; highest level at which one of them was fixed.
-    left: f64,
-    pull: f64,
-    free: u32,
-    members: u32,
-    highest: f64,
+    /// Number of the settling before which a flow came or left last.
+    touched: u32,
     /// Level at which this filling found it full, or a flow to stand in it; infinite if it did not.
     full_at: f64,
     /// Lowest level of the flows beside the region that stand in it; infinite without any.
@@ -189,8 +194,8 @@ pub struct FairShare {
     /// Free blocks of entries by class.
     free_blocks: Vec<Vec<u32>>,
     active: u32,
-    /// Long flows among them.
-    long: u32,
+    /// Flows among them that others hold up, as of the last settling.
+    held: u32,
     /// Links that a flow came to or left since the last settling, and new flows.
     touched: Vec<u32>,
     fresh: Vec<u32>,
@@ -199,6 +204,8 @@ pub struct FairShare {
     region_flows: Vec<u32>,
     region_links: Vec<u32>,
     heap: BinaryHeap<Reverse<Candidate>>,
+    /// Flows of the region that this filling has not fixed.
+    rising: usize,
     /// Flows that stand somewhere, and links in which flows do, that are not looked at yet.
     stood: Vec<u32>,
     stood_in: Vec<u32>,
@@ -226,6 +233,7 @@ impl FairShare {
                 limits: 0,
                 bound: 0,
                 standing: 0,
+                touched: 0,
                 carried: 0.0,
                 region: 0,
                 left: 0.0,
@@ -246,13 +254,14 @@ impl FairShare {
             free_flows: Vec::new(),
             free_blocks: vec![Vec::new(); 32],
             active: 0,
-            long: 0,
+            held: 0,
             touched: Vec::new(),
             fresh: Vec::new(),
             epoch: 0,
             region_flows: Vec::new(),
             region_links: Vec::new(),
             heap: BinaryHeap::new(),
+            rising: 0,
             stood: Vec::new(),
             stood_in: Vec::new(),
             work: Work::default(),
@@ -420,13 +429,12 @@ impl FairShare {
                 previous: NIL,
                 ahead: step.ahead,
             };
-            self.touched.push(step.link.0);
+            self.touch(step.link.0);
         }
         if !path.is_empty() {
             self.fresh.push(id);
         }
         self.active += 1;
-        self.long += u32::from(long);
         FlowId(id)
     }
 
@@ -440,6 +448,7 @@ impl FairShare {
             bottleneck,
             stands,
             long,
+            held,
             ..
         } = self.flows[flow.index()];
         if bottleneck != NIL {
@@ -471,14 +480,25 @@ impl FairShare {
             if next != NIL {
                 self.entries[next as usize].previous = previous;
             }
-            self.touched.push(link);
+            self.touch(link);
         }
-        // One that was never settled must not be looked for.
-        self.fresh.retain(|&fresh| fresh != flow.0);
+        if bottleneck == NIL {
+            // One that was never settled must not be looked for.
+            self.fresh.retain(|&fresh| fresh != flow.0);
+        }
         self.free_blocks[usize::from(class)].push(first);
         self.free_flows.push(flow.0);
         self.active -= 1;
-        self.long -= u32::from(long);
+        self.held -= u32::from(held);
+    }
+
+    /// Notes that a flow came to a link or left it.
+    fn touch(&mut self, link: u32) {
+        let noted = &mut self.links[link as usize].touched;
+        if *noted <= self.epoch {
+            *noted = self.epoch + 1;
+            self.touched.push(link);
+        }
     }
 
     /// Brings all rates up to date with the flows that came and went since the
@@ -498,7 +518,12 @@ impl FairShare {
         self.fresh.clear();
         for index in 0..self.touched.len() {
             let link = self.touched[index];
-            let mut at = self.links[link as usize].head;
+            let Link { limits, head, .. } = self.links[link as usize];
+            let mut at = if limits > 0 || self.held > 0 {
+                head
+            } else {
+                NIL
+            };
             while at != NIL {
                 let Entry { flow, next, .. } = self.entries[at as usize];
                 let other = &self.flows[flow as usize];
@@ -531,6 +556,7 @@ impl FairShare {
                 flow.bottleneck = flow.limit;
                 self.links[flow.limit as usize].limits += 1;
             }
+            self.held = self.held + u32::from(flow.found_held) - u32::from(flow.held);
             flow.held = flow.found_held;
             if flow.stands != flow.found_stands {
                 let (first, uses) = (flow.first as usize, flow.uses as usize);
@@ -606,16 +632,21 @@ impl FairShare {
                 link.free += 1;
             }
         }
-        self.heap.clear();
+        let mut candidates = std::mem::take(&mut self.heap).into_vec();
+        candidates.clear();
         for &number in &self.region_links {
             let link = &mut self.links[number as usize];
             link.members = link.free;
             if link.free > 0 {
-                self.heap.push(Reverse(candidate(number, link)));
+                candidates.push(Reverse(candidate(number, link)));
             }
         }
+        self.heap = candidates.into();
+        self.rising = self.region_flows.len();
         let mut floor = 0.0;
-        while let Some(Reverse(next)) = self.heap.pop() {
+        while self.rising > 0
+            && let Some(Reverse(next)) = self.heap.pop()
+        {
             let link = &mut self.links[next.link as usize];
             if link.free == 0 {
                 continue;
@@ -682,6 +713,7 @@ impl FairShare {
                 continue;
             }
             flow.fixed = true;
+            self.rising -= 1;
             flow.found = level;
             (flow.limit, flow.found_ahead) = (number, entry.ahead);
             if flow.long && entry.ahead == 0 && bound >= self.incast {
@@ -797,7 +829,7 @@ impl FairShare {
     /// Takes in what others of the region, from this place in it on, hold up: flows that hold up
     /// each other would not see that nobody else does any more.
     fn admit_held(&mut self, mut from: usize) {
-        while from < self.region_flows.len() && self.long > 0 {
+        while from < self.region_flows.len() && self.held > 0 {
             let flow = &self.flows[self.region_flows[from] as usize];
             let (first, uses, stands) = (flow.first as usize, flow.uses as usize, flow.stands);
             for index in first..first + uses {

@@ -262,6 +262,8 @@ impl Transfers {
             part.carried += part.rate * (now.0 - part.since) as f64;
             (part.rate, part.since) = (rate, now.0);
         }
+        // Where many ends change, putting all in order costs less than each.
+        let many = 4 * changed.len() > self.queue.len();
         for flow in changed.drain(..) {
             let id = self.parts[flow.index()].transfer;
             let transfer = &mut self.transfers[id as usize];
@@ -281,7 +283,12 @@ impl Transfers {
             let duration = (transfer.left.max(0.0) / rate).ceil() as u64;
             transfer.end = now.0.saturating_add(duration);
             let place = transfer.place as usize;
-            if !self.rise(place) {
+            if !many && !self.rise(place) {
+                self.sink(place);
+            }
+        }
+        if many {
+            for place in (0..self.queue.len() / 2).rev() {
                 self.sink(place);
             }
         }
@@ -328,11 +335,12 @@ impl Transfers {
     }
 
     fn sink(&mut self, mut place: usize) {
+        let own = self.key(place);
         loop {
-            let mut least = place;
+            let (mut least, mut key) = (place, own);
             for child in [2 * place + 1, 2 * place + 2] {
-                if child < self.queue.len() && self.key(child) < self.key(least) {
-                    least = child;
+                if child < self.queue.len() && self.key(child) < key {
+                    (least, key) = (child, self.key(child));
                 }
             }
             if least == place {
