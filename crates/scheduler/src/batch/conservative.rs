@@ -4,9 +4,8 @@
 use std::collections::HashSet;
 
 use super::machine::Machine;
-use super::profile::Profile;
 use super::promises::{ANYWHERE, Promises};
-use super::queue::{Bits, Place};
+use super::queue::Place;
 use super::schedule::Started;
 use super::simulate::Simulation;
 use super::timeline::Moment;
@@ -15,31 +14,21 @@ use crate::Seconds;
 impl<M: Machine> Simulation<'_, M> {
     /// What is promised before anything was counted.
     pub(super) fn promised(&self, now: Seconds) -> Promises {
-        let jobs = self.queue.by_rank().len();
-        let mut profile = Profile::new(Moment::of(now), i64::from(self.state.size()), jobs);
+        let (size, ranks) = (i64::from(self.state.size()), self.queue.by_rank().len());
+        let mut promises = Promises::new(Moment::of(now), size, ranks);
         for &(end, task) in self.by_estimate.keys() {
+            let number = promises.number(self.queue.rank(task));
             let nodes = self.tasks[task as usize].nodes;
-            profile.insert_running(self.queue.rank(task), nodes, Moment::of(end));
+            (promises.profile).insert_running(number, nodes, Moment::of(end));
         }
-        let (with, without) = self
-            .queue
-            .iter()
-            .partition(|task| self.promises.contains_key(task));
-        let with: Vec<u32> = with;
-        Promises {
-            profile,
-            without,
-            unplaced: with
-                .into_iter()
-                .map(|task| (self.promises[&task], task))
-                .collect(),
-            crowded: false,
-            may_move: Bits::new(jobs),
-            gaps: vec![Vec::new(); jobs],
-            all_may: true,
-            freed: Vec::new(),
-            freed_nodes: 0,
+        for task in self.queue.iter() {
+            promises.number(self.queue.rank(task));
+            match self.promises.get(&task) {
+                Some(&at) => promises.unplaced.push((at, task)),
+                None => promises.without.push(task),
+            }
         }
+        promises
     }
 
     /// A pass.
@@ -54,7 +43,7 @@ impl<M: Machine> Simulation<'_, M> {
         self.keep_promises(promises, now);
         let mut starting: Vec<u32> = Vec::new();
         let due = promises.profile.before(Moment(here.0 + 1));
-        starting.extend(due.map(|(_, job)| self.queue.by_rank()[job as usize]));
+        starting.extend(due.map(|(_, job)| self.numbered(promises, job)));
         // Who has no promise gets one; if jobs ended early, others may move forward.
         if self.unexpected_end {
             self.move_promises(promises, now, &mut starting);
@@ -69,7 +58,8 @@ impl<M: Machine> Simulation<'_, M> {
                 without.extend(self.queue.iter().filter(|task| wanted.contains(task)));
             }
             for &task in &without {
-                self.look_at(task, promises, here, &mut starting);
+                let number = promises.numbers.of(self.queue.rank(task));
+                self.look_at(number, promises, here, &mut starting);
             }
         }
         // Who waits for jobs that are due now is looked at again in a second: they may go on.
@@ -87,61 +77,67 @@ impl<M: Machine> Simulation<'_, M> {
         let here = Moment::of(now);
         promises.mark_freed();
         for task in std::mem::take(&mut promises.without) {
-            promises.may_move.set(self.queue.rank(task));
+            let number = promises.numbers.of(self.queue.rank(task));
+            promises.may_move.set(number);
         }
         if std::mem::take(&mut promises.all_may) {
             for task in self.queue.iter() {
-                let rank = self.queue.rank(task);
-                promises.may_move.set(rank);
-                promises.gaps[rank as usize] = vec![ANYWHERE];
+                let number = promises.numbers.of(self.queue.rank(task));
+                promises.may_move.set(number);
+                promises.gaps[number as usize] = vec![ANYWHERE];
             }
         }
         if self.queue.is_fixed() {
             let mut next = 0;
-            while let Some(rank) = promises.may_move.next(next) {
-                next = rank + 1;
-                let task = self.queue.by_rank()[rank as usize];
-                self.look_at(task, promises, here, starting);
+            while let Some(number) = promises.may_move.next(next) {
+                next = number + 1;
+                self.look_at(number, promises, here, starting);
             }
         } else {
             self.sort(now);
             let mut place = Place::default();
             while let Some(task) = self.queue.after(&mut place) {
-                if promises.may_move.contains(self.queue.rank(task)) {
-                    self.look_at(task, promises, here, starting);
+                let number = promises.numbers.of(self.queue.rank(task));
+                if promises.may_move.contains(number) {
+                    self.look_at(number, promises, here, starting);
                 }
             }
         }
     }
 
+    /// The job of a number.
+    fn numbered(&self, promises: &Promises, number: u32) -> u32 {
+        self.queue.by_rank()[promises.numbers.rank(number) as usize]
+    }
+
     /// Moves a waiting job to its earliest place, if that is sooner than its own.
     fn look_at(
         &mut self,
-        task: u32,
+        number: u32,
         promises: &mut Promises,
         here: Moment,
         starting: &mut Vec<u32>,
     ) {
-        let rank = self.queue.rank(task);
-        if promises.profile.end(rank).is_some() {
-            if promises.move_forward(rank, here) == Some(here) {
-                starting.push(task);
+        if promises.profile.end(number).is_some() {
+            if promises.move_forward(number, here) == Some(here) {
+                starting.push(self.numbered(promises, number));
             }
             return;
         }
+        let task = self.numbered(promises, number);
         let job = &self.tasks[task as usize];
-        promises.may_move.unset(rank);
+        promises.may_move.unset(number);
         let (nodes, never) = (i64::from(job.nodes), Moment::NEVER);
         let found = promises
             .profile
             .earliest(here, nodes, never, never, job.waiting);
         let Some(at) = found else {
             // Nothing says when it can have a place.
-            promises.may_move.set(rank);
+            promises.may_move.set(number);
             return;
         };
         let end = at.end_of(job.waiting);
-        promises.profile.insert(rank, job.nodes, at, end);
+        promises.profile.insert(number, job.nodes, at, end);
         if at == here {
             starting.push(task);
         } else {
@@ -191,13 +187,14 @@ impl<M: Machine> Simulation<'_, M> {
         let profile = &mut promises.profile;
         let mut changed = !overdue.is_empty() | std::mem::take(&mut promises.crowded);
         for (end, _, task) in overdue {
-            profile.set_end(self.queue.rank(task), end);
+            profile.set_end(promises.numbers.of(self.queue.rank(task)), end);
         }
         let past: Vec<(Moment, u32)> = profile.before(here).collect();
-        for &(_, rank) in &past {
+        for &(_, number) in &past {
             changed = true;
+            let rank = promises.numbers.rank(number);
             let task = self.queue.by_rank()[rank as usize];
-            profile.shift(rank, here, here.end_of(self.tasks[task as usize].waiting));
+            profile.shift(number, here, here.end_of(self.tasks[task as usize].waiting));
         }
         profile.advance(here);
         // Whether who was promised a time late in this second can have its beginning now
@@ -219,13 +216,14 @@ impl<M: Machine> Simulation<'_, M> {
         promises.all_may = true;
         promises.freed.clear();
         promises.freed_nodes = 0;
-        let task = |rank: u32| self.queue.by_rank()[rank as usize];
+        let numbers = &promises.numbers;
+        let task = |number: u32| self.queue.by_rank()[numbers.rank(number) as usize];
         let profile = &mut promises.profile;
         let mut kept = std::mem::take(&mut promises.unplaced);
-        kept.extend(past.iter().map(|&(at, rank)| (at.second(), task(rank))));
-        let past: HashSet<u32> = past.into_iter().map(|(_, rank)| rank).collect();
-        let others = (profile.before(Moment::NEVER)).filter(|(_, rank)| !past.contains(rank));
-        kept.extend(others.map(|(at, rank)| (at.second(), task(rank))));
+        kept.extend(past.iter().map(|&(at, number)| (at.second(), task(number))));
+        let past: HashSet<u32> = past.into_iter().map(|(_, number)| number).collect();
+        let others = (profile.before(Moment::NEVER)).filter(|(_, number)| !past.contains(number));
+        kept.extend(others.map(|(at, number)| (at.second(), task(number))));
         kept.sort_unstable();
         profile.clear(here, i64::from(self.state.size()));
         for &(end, task) in self.by_estimate.keys() {
@@ -235,16 +233,17 @@ impl<M: Machine> Simulation<'_, M> {
                 Moment::of(end)
             };
             let nodes = self.tasks[task as usize].nodes;
-            profile.insert_running(self.queue.rank(task), nodes, until);
+            profile.insert_running(numbers.of(self.queue.rank(task)), nodes, until);
         }
         for (at, task) in kept {
-            let (job, rank) = (&self.tasks[task as usize], self.queue.rank(task));
+            let job = &self.tasks[task as usize];
+            let number = numbers.of(self.queue.rank(task));
             let begin = Moment::of(at.max(now));
             let late = (at <= now).then_some(Moment::late_in(now));
             let mut begins = [begin].into_iter().chain(late);
             let nodes = i64::from(job.nodes);
             match begins.find(|&at| profile.has(at, nodes, job.waiting)) {
-                Some(at) => profile.insert(rank, job.nodes, at, at.end_of(job.waiting)),
+                Some(at) => profile.insert(number, job.nodes, at, at.end_of(job.waiting)),
                 None => {
                     promises.without.push(task);
                     self.broken_promises += 1;

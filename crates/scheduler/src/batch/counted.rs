@@ -35,7 +35,7 @@ impl Counted {
             index.set(queue.rank(task), job.nodes, Some(job.waiting));
         }
         if let Some(promises) = &mut self.promises {
-            promises.arrives(task);
+            promises.arrives(task, queue.rank(task));
         }
     }
 

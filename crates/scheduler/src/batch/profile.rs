@@ -26,12 +26,23 @@ type Edge = u32;
 const NOW: Edge = 0;
 const END: Edge = 1;
 
-/// No edge, and no place of a job.
+/// No edge.
 const NONE: u32 = u32::MAX;
 
-/// The beginning or the end of a job's place. Both together are one line of the processor's
-/// cache. The place of a running job has no beginning any more.
-#[repr(align(32))]
+/// The beginning of a job's place.
+#[inline]
+fn begin_of(job: u32) -> Edge {
+    2 * job + 2
+}
+
+/// The job to whose place an edge belongs.
+#[inline]
+fn job_of(edge: Edge) -> u32 {
+    edge / 2 - 1
+}
+
+/// The beginning or the end of a job's place. The place of a running job has no beginning any
+/// more: none comes after it. A job has no place if that holds for its end.
 #[derive(Clone, Copy)]
 struct Side {
     at: Moment,
@@ -42,9 +53,24 @@ struct Side {
     after: Edge,
     /// The block in which it is.
     block: u32,
-    /// At a beginning the job, at an end its nodes.
-    of: u32,
+    /// At an end, the job's nodes.
+    nodes: u32,
 }
+
+/// No edge of the list.
+const NOWHERE: Side = Side {
+    at: Moment::NEVER,
+    free: 0,
+    before: NONE,
+    after: NONE,
+    block: NONE,
+    nodes: 0,
+};
+
+/// Beginning and end of a job's place: one line of the processor's cache.
+#[repr(align(64))]
+#[derive(Clone, Copy)]
+struct Sides([Side; 2]);
 
 /// Edges that follow each other.
 #[derive(Clone, Copy)]
@@ -58,13 +84,11 @@ struct Block {
 }
 
 /// Free nodes as a function of time, with the places of running and waiting jobs. A job is a
-/// number below a bound.
+/// number below a bound; who looks at jobs in order of their numbers finds them in memory in that
+/// order.
 pub(super) struct Profile {
-    /// All edges: those of each place one after the other.
-    sides: Vec<Side>,
-    /// Where the place of each job begins; [`NONE`] for most.
-    of: Vec<Edge>,
-    unused: Vec<u32>,
+    /// All edges: those of time, and then those of each job.
+    sides: Vec<Sides>,
     blocks: Vec<Block>,
     blocks_unused: Vec<u32>,
     /// Blocks in order of time.
@@ -83,12 +107,12 @@ impl Profile {
             before: NOW,
             after: END,
             block,
-            of: NONE,
+            ..NOWHERE
         };
+        let mut sides = vec![Sides([NOWHERE; 2]); jobs + 1];
+        sides[0] = Sides([side(now, 0), side(Moment::NEVER, NONE)]);
         Self {
-            sides: vec![side(now, 0), side(Moment::NEVER, NONE)],
-            of: vec![NONE; jobs],
-            unused: Vec::new(),
+            sides,
             blocks: vec![Block {
                 first: NOW,
                 edges: 1,
@@ -104,24 +128,43 @@ impl Profile {
 
     /// Forgets all places: `free` nodes from `now` on.
     pub fn clear(&mut self, now: Moment, free: i64) {
-        for begin in self.sides.iter().skip(2).step_by(2) {
-            self.of[begin.of as usize] = NONE;
-        }
-        let of = std::mem::take(&mut self.of);
-        *self = Self {
-            of,
-            ..Self::new(now, free, 0)
+        *self = Self::new(now, free, self.sides.len() - 1);
+    }
+
+    /// Gives each job with a place another number, below a new bound: `numbers` has that of
+    /// every old one.
+    pub fn renumber(&mut self, numbers: &[u32], jobs: usize) {
+        let edge = |edge: Edge| match edge {
+            NOW | END | NONE => edge,
+            _ => begin_of(numbers[job_of(edge) as usize]) + edge % 2,
         };
+        let mut sides = vec![Sides([NOWHERE; 2]); jobs + 1];
+        for (old, place) in (NOW..).step_by(2).zip(&self.sides) {
+            if old != NOW && place.0[1].after == NONE {
+                continue;
+            }
+            let links = |side: Side| Side {
+                before: edge(side.before),
+                after: edge(side.after),
+                ..side
+            };
+            sides[edge(old) as usize / 2] = Sides(place.0.map(links));
+        }
+        self.sides = sides;
+        for &block in &self.order {
+            let first = &mut self.blocks[block as usize].first;
+            *first = edge(*first);
+        }
     }
 
     #[inline]
     fn side(&self, edge: Edge) -> &Side {
-        &self.sides[edge as usize]
+        &self.sides[edge as usize / 2].0[edge as usize % 2]
     }
 
     #[inline]
     fn side_mut(&mut self, edge: Edge) -> &mut Side {
-        &mut self.sides[edge as usize]
+        &mut self.sides[edge as usize / 2].0[edge as usize % 2]
     }
 
     #[inline]
@@ -139,15 +182,16 @@ impl Profile {
     }
 
     /// Beginning and end of the place of a job, if it has one.
+    #[inline]
     fn place(&self, job: u32) -> Option<(&Side, &Side)> {
-        let begin = self.of[job as usize] as usize;
-        Some((self.sides.get(begin)?, &self.sides[begin + 1]))
+        let Sides([begin, end]) = &self.sides[job as usize + 1];
+        (end.after != NONE).then_some((begin, end))
     }
 
     /// When the place of a waiting job begins and ends, and its nodes, if it has one.
     pub fn span(&self, job: u32) -> Option<(Moment, Moment, u32)> {
         self.place(job)
-            .map(|(begin, end)| (begin.at, end.at, end.of))
+            .map(|(begin, end)| (begin.at, end.at, end.nodes))
     }
 
     /// When the place of a job ends, if it has one.
@@ -162,7 +206,7 @@ impl Profile {
             .map(|edge| (edge, self.side(edge)))
             .take_while(move |(edge, side)| *edge != END && side.at < until)
             .filter(|(edge, _)| Self::begins(*edge))
-            .map(|(_, side)| (side.at, side.of))
+            .map(|(edge, side)| (side.at, job_of(edge)))
     }
 
     /// From now on, `now` is the beginning of time. There is no edge before.
@@ -223,8 +267,8 @@ impl Profile {
 
     /// A waiting job whose place begins now starts and will end at `end`.
     pub fn start(&mut self, job: u32, end: Moment) {
-        let begin = self.of[job as usize];
-        let nodes = i64::from(self.side(begin + 1).of);
+        let begin = begin_of(job);
+        let nodes = i64::from(self.side(begin + 1).nodes);
         debug_assert_eq!(self.at(begin), self.at(NOW));
         let mut edge = NOW;
         while edge != begin {
@@ -233,14 +277,13 @@ impl Profile {
             edge = side.after;
         }
         self.unlink(begin);
-        self.side_mut(begin).after = NONE;
         self.carry(begin + 1, end);
     }
 
     /// Takes the place of a job away.
     pub fn remove(&mut self, job: u32) {
-        let begin = std::mem::replace(&mut self.of[job as usize], NONE);
-        let nodes = i64::from(self.side(begin + 1).of);
+        let begin = begin_of(job);
+        let nodes = i64::from(self.side(begin + 1).nodes);
         let mut edge = match self.side(begin).after {
             NONE => NOW,
             after => {
@@ -256,12 +299,11 @@ impl Profile {
             edge = after;
         }
         self.unlink(edge);
-        self.unused.push(begin);
     }
 
     /// Moves the place of a waiting job.
     pub fn shift(&mut self, job: u32, begin: Moment, end: Moment) {
-        let edge = self.of[job as usize];
+        let edge = begin_of(job);
         // In between it is shorter than it is, so that no block's shortest is too long.
         if end < self.at(edge + 1) {
             self.carry(edge + 1, end);
@@ -274,26 +316,15 @@ impl Profile {
 
     /// Moves the end of a job's place.
     pub fn set_end(&mut self, job: u32, end: Moment) {
-        self.carry(self.of[job as usize] + 1, end);
+        self.carry(begin_of(job) + 1, end);
     }
 
     fn new_place(&mut self, job: u32, nodes: u32, end: Moment) -> Edge {
-        let side = |of| Side {
-            at: end,
-            free: 0,
-            before: NONE,
-            after: NONE,
-            block: NONE,
-            of,
-        };
-        let edge = self.unused.pop().unwrap_or_else(|| {
-            self.sides.extend([side(NONE); 2]);
-            self.sides.len() as u32 - 2
-        });
-        *self.side_mut(edge) = side(job);
-        *self.side_mut(edge + 1) = side(nodes);
-        debug_assert_eq!(self.of[job as usize], NONE);
-        self.of[job as usize] = edge;
+        let edge = begin_of(job);
+        debug_assert_eq!(self.side(edge + 1).after, NONE);
+        let side = Side { at: end, ..NOWHERE };
+        *self.side_mut(edge) = side;
+        *self.side_mut(edge + 1) = Side { nodes, ..side };
         edge
     }
 
@@ -302,7 +333,7 @@ impl Profile {
         let Side {
             at, before, after, ..
         } = *self.side(edge);
-        let nodes = i64::from(self.side(edge | 1).of);
+        let nodes = i64::from(self.side(edge | 1).nodes);
         // What becomes free at it.
         let change = if Self::begins(edge) { -nodes } else { nodes };
         let mut behind = before;
@@ -366,7 +397,9 @@ impl Profile {
 
     /// Takes an edge out of the list.
     fn unlink(&mut self, edge: Edge) {
-        let Side { before, after, .. } = *self.side(edge);
+        let side = self.side_mut(edge);
+        let before = std::mem::replace(&mut side.before, NONE);
+        let after = std::mem::replace(&mut side.after, NONE);
         self.side_mut(before).after = after;
         self.side_mut(after).before = before;
         let free = self.side(before).free;
@@ -383,7 +416,7 @@ impl Profile {
             self.blocks_unused.push(number);
             self.order.remove(rank);
             self.shortest.remove(rank);
-            self.renumber(rank);
+            self.rank_blocks(rank);
         }
     }
 
@@ -423,13 +456,13 @@ impl Profile {
             edge = side.after;
         }
         self.order.insert(rank as usize + 1, new);
-        self.renumber(rank as usize + 2);
+        self.rank_blocks(rank as usize + 2);
         self.shortest.set(rank as usize, self.shortest_in(number));
         self.shortest
             .insert(rank as usize + 1, self.shortest_in(new));
     }
 
-    fn renumber(&mut self, from: usize) {
+    fn rank_blocks(&mut self, from: usize) {
         for (rank, &block) in self.order.iter().enumerate().skip(from) {
             self.blocks[block as usize].rank = rank as u32;
         }
@@ -457,7 +490,7 @@ impl Profile {
     /// Class of size and length of the place that begins at an edge.
     fn shape(&self, begin: Edge) -> (usize, u32) {
         (
-            class_of(self.side(begin + 1).of),
+            class_of(self.side(begin + 1).nodes),
             stored(self.duration(begin)),
         )
     }
@@ -471,8 +504,8 @@ impl Profile {
     /// The first moment from which on the nodes of a waiting job are free up to the beginning of
     /// its place, if there is one before.
     pub fn gap_before(&self, job: u32) -> Option<Moment> {
-        let mut edge = self.of[job as usize];
-        let (mut at, nodes) = (self.at(edge), i64::from(self.side(edge + 1).of));
+        let mut edge = begin_of(job);
+        let (mut at, nodes) = (self.at(edge), i64::from(self.side(edge + 1).nodes));
         let mut begin = None;
         while edge != NOW {
             edge = self.side(edge).before;

@@ -26,6 +26,11 @@ impl Bits {
         }
     }
 
+    /// Larger than all numbers that it can hold.
+    pub fn bound(&self) -> usize {
+        64 * self.levels[0].len()
+    }
+
     pub fn len(&self) -> usize {
         self.count
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{END, Edge, NOW, Profile, Side};
+use super::{END, Edge, NOW, Profile, Side, begin_of, job_of};
 use crate::batch::shortest::{CLASSES, Lengths, class_of};
 use crate::batch::timeline::Moment;
 
@@ -72,7 +72,7 @@ impl Profile {
 
     /// The same behind the end of a job's place.
     pub fn freed_behind(&self, job: u32, to: Moment, nodes: i64) -> Option<Freed> {
-        let end = self.of[job as usize] + 1;
+        let end = begin_of(job) + 1;
         if self.at(end) >= to {
             return None;
         }
@@ -153,6 +153,9 @@ impl Profile {
         let (mut bounds, mut gap) = ([0; CLASSES], narrow);
         // The gap for fewer nodes is wider.
         for class in classes.rev() {
+            if shortest[class] >= widest {
+                continue;
+            }
             self.spread(&mut gap, freed.least.max(1 << class));
             bounds[class] = self.bound(&gap);
         }
@@ -164,8 +167,8 @@ impl Profile {
     pub fn behind(&self, freed: &Freed, tell: &mut impl FnMut(u32)) {
         let mut edge = self.side(freed.first).after;
         while edge != END && self.at(edge) <= freed.to {
-            if Self::begins(edge) && i64::from(self.side(edge + 1).of) <= freed.most {
-                tell(self.side(edge).of);
+            if Self::begins(edge) && i64::from(self.side(edge + 1).nodes) <= freed.most {
+                tell(job_of(edge));
             }
             edge = self.side(edge).after;
         }
@@ -191,7 +194,7 @@ impl Profile {
                     continue;
                 }
                 found = true;
-                let nodes = i64::from(self.side(edge + 1).of);
+                let nodes = i64::from(self.side(edge + 1).nodes);
                 // Who could jump into less than has become free has been able to all the time.
                 if !(freed.least..=freed.most).contains(&nodes) {
                     continue;
@@ -207,7 +210,7 @@ impl Profile {
                 for &(from, to) in &gaps[own] {
                     let end = from.end_of(duration);
                     if end <= to && Moment(end.0 - 1) <= begin {
-                        tell(self.side(edge).of, (from, to));
+                        tell(job_of(edge), (from, to));
                     }
                 }
             }

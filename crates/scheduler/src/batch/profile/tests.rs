@@ -75,6 +75,11 @@ fn changed(changes: &[(u8, u32, i64, i64)], now: i64) -> (Profile, Known) {
     // Whatever lies before the new beginning has gone.
     profile.advance(Moment(now));
     known.now = now;
+    // Other numbers and back: the same places.
+    let there: Vec<u32> = (0..80).map(|job| 2 * (79 - job)).collect();
+    let back: Vec<u32> = (0..160).map(|number| 79 - number / 2).collect();
+    profile.renumber(&there, 160);
+    profile.renumber(&back, 80);
     for &(what, job, at, seconds) in &changes[half..] {
         known.change(&mut profile, what, job, at, seconds);
     }
