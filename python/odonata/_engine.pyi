@@ -94,6 +94,13 @@ class JobLog:
     ) -> dict[str, Any]:
         """Simulates the log as Slurm schedules it; options as JSON."""
 
+    def outages_by_network(self, network_json: str) -> list[tuple[list[int], int, int | None]]:
+        """Nodes that the failures of a network, in JSON, take out during the log.
+
+        Returns:
+            These of each outage, when they fail and, or ``None``, work again, in the log's time.
+        """
+
     def recorded(self, spec_json: str) -> dict[str, Any]:
         """The schedule that the log recorded, with the figures of a simulated one."""
 
@@ -453,8 +460,12 @@ def steer_uplinks(
         ValueError: If the traffic or a switch makes no sense.
     """
 
-def topology(spec_json: str) -> dict[str, Any]:
+def topology(spec_json: str, at_ps: int | None = None) -> dict[str, Any]:
     """Describes a scenario's network.
+
+    Args:
+        spec_json: The scenario.
+        at_ps: When in the run; by default without what fails for all of it.
 
     Returns:
         ``description`` with figures, and arrays: ``group_of_router`` (and, in 2-D groups,

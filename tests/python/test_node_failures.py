@@ -382,3 +382,62 @@ def test_slurm_requeues_and_keeps_for_maintenance(tmp_path: Path) -> None:
         *common, "--mtbf", "40s", "--repair", "5s", "--no-requeue", "--out", tmp_path / "d"
     )
     assert drawn.exit_code == 0, drawn.output
+
+
+#: Four leaves of a host each, under one spine.
+MACHINE = """
+[network]
+family = "fat-tree"
+down = [1, 4]
+up = [1]
+[machine]
+hosts = [{ names = "nid[001-004]", first_node = 0 }]
+"""
+
+
+def test_slurm_takes_out_nodes_behind_what_fails_in_the_network(tmp_path: Path) -> None:
+    """A host whose leaf is dead, or without a way to the others, is out as if it were listed."""
+    conf, jobs = tmp_path / "slurm.conf", tmp_path / "jobs.txt"
+    conf.write_text(CONF.replace("n[0-1]", "nid[001-002]").replace("n2", "nid003"))
+    jobs.write_text(job(1, 0, cpus=4, run=30) + job(2, 1, cpus=1, run=20))
+    common = ("slurm", jobs, "--conf", conf, "--no-plots")
+    machine = tmp_path / "machine.toml"
+
+    def rows(name: str, *options: str | Path) -> list[dict[str, Any]]:
+        done = call(*common, *options, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.output
+        found = pq.read_table(tmp_path / name / "jobs.parquet", partitioning=None).to_pylist()
+        return [row for row in found if row["schedule"] == "slurm"]
+
+    listed = rows("listed", "--outage", "10s..15s,nid[001-002]")
+    assert [row["requeues"] for row in listed] == [1, 1]
+    router = 'in_flight = "lost"\noutages = [{ routers = "0-1", at = "10 s", until = "15 s" }]'
+    link = (
+        'links = [{ routers = [0, 4], at = "10 s", until = "15 s" }, '
+        '{ routers = [1, 4], at = "10 s", until = "15 s" }]'
+    )
+    for number, failures in enumerate((router, link)):
+        machine.write_text(f"{MACHINE}[failures]\n{failures}\n")
+        assert rows(f"by-network-{number}", "--machine", machine) == listed
+    # Out from the beginning: both jobs are on the third host.
+    machine.write_text(f"{MACHINE}[failures]\nrouters = '0-1'\n")
+    assert {row["node_list"] for row in rows("always", "--machine", machine)} == {"nid003"}
+
+
+@pytest.mark.parametrize(
+    ("failures", "words"),
+    [
+        ("", "failures: found nothing"),
+        ('links = [{ routers = [0, 4], bandwidth = "50 %" }]', "take out no node"),
+        ('links = [{ routers = [0, 4], at = "10.5 s" }]', "whole seconds"),
+    ],
+)
+def test_failures_that_slurm_cannot_have_are_told(
+    tmp_path: Path, failures: str, words: str
+) -> None:
+    conf, jobs = tmp_path / "slurm.conf", tmp_path / "jobs.txt"
+    conf.write_text(CONF.replace("n[0-1]", "nid[001-002]").replace("n2", "nid003"))
+    jobs.write_text(job(1, 0))
+    machine = tmp_path / "machine.toml"
+    machine.write_text(f"{MACHINE}[failures]\n{failures}\n" if failures else MACHINE)
+    assert words in said("slurm", jobs, "--conf", conf, "--machine", machine)

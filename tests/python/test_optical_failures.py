@@ -98,6 +98,52 @@ def test_uplinks_that_fail_during_a_run() -> None:
     assert run.table("losses")["packets_lost"].to_pylist()[0] > 0
 
 
+@pytest.mark.parametrize(("time", "left"), [("1 us", 1.0), ("100 us", 0.8)])
+@pytest.mark.parametrize("in_flight", ["drained", "lost"])
+@pytest.mark.parametrize("circuits", ["jobs", "running-jobs"])
+def test_circuits_are_led_around_an_uplink_and_back(
+    circuits: str, in_flight: str, time: str, left: float
+) -> None:
+    """A leaf of pod 3 with four uplinks sends to pods 0 and 1, by two circuits each.
+
+    An uplink of pod 0 dies at the egress of one of these: it is led to pod 1, and one of the others
+    on another switch to pod 0, so that all four are busy but for the time of two changes, of which
+    one is back: 4 x 500 us less 2 x 2 x that time. Were they not, 200 of the 2,000 us were lost.
+    """
+    network = {
+        **_tree({"switch_ports": 4, "circuits": circuits, "reconfiguration": time}),
+        "down": [4, 2, 4],
+        "links": {"level1": {"bandwidth": "2 GiB/s"}},
+    }
+    network["routing"]["choice"] = "by-load"
+    traffic = {"pattern": "shift", "offset": 2, "message": "16 KiB", "load": 1.0}
+    places = [[24, 25, 0, 1], [26, 27, 8, 9]]
+    data = {
+        "network": network,
+        "simulation": {"warmup": "20 us", "duration": "520 us", "packet": "1 KiB"},
+        "job": [{"nodes": 4, "placement": nodes, "traffic": traffic} for nodes in places],
+    }
+    failures: dict[str, Any] = {"links": [{"port": "0/5", "at": "120 us", "until": "320 us"}]}
+    if in_flight == "lost":
+        failures |= {"in_flight": "lost", "resend_after": "5 us"}
+
+    def sent(case: dict[str, Any]) -> tuple[int, odonata.Result]:
+        run = odonata.run(Scenario.from_dict(case))
+        links = run.links.to_pylist()
+        # Router 18 is the first of pod 3's two leaves and four switches; its uplinks come last.
+        return sum(one["bytes"] for one in links if one["from_router"] == 18), run
+
+    if circuits == "jobs":
+        del network["optical"]["reconfiguration"]
+    whole, _ = sent(data)
+    network["optical"]["reconfiguration"] = time
+    around, run = sent({**data, "failures": failures})
+    assert around / whole == pytest.approx(left, rel=0.02)
+    changes = run.meta["reconfigurations"]
+    assert [change["decided_ps"] // 10**6 for change in changes] == [120, 320]
+    assert changes[0]["circuits"] == changes[1]["circuits"] > 0
+
+
 @pytest.mark.parametrize(
     "steering", ["uniform", "min-max", "matching", "min-cost-flow", "birkhoff"]
 )
@@ -175,6 +221,25 @@ def test_a_single_circuit_of_a_tree_is_steered_around() -> None:
     assert by_class(without)["level2"] == 2 * 2 * sent // 4
 
 
+def test_drawn_circuits_are_not_set() -> None:
+    """A larger number of them contains a smaller one, and a share is one of all that can be set.
+
+    Four switches with two pods of one uplink each have four circuits each.
+    """
+    optical = {"switch_ports": 2, "circuits": "unsteered"}
+    network = {**TREE, "routing": "up-down", "optical": optical, "up": [2, 2]}
+    job = {"nodes": 16, "motif": {"kind": "all-to-all", "message": "64 B"}}
+
+    def used(draw: dict[str, Any]) -> set[tuple[int, int]]:
+        failures = {"draw": [{"part": "circuits", **draw}]}
+        data = {"network": network, "job": [job], "failures": failures}
+        links = odonata.run(Scenario.from_dict(data)).links.to_pylist()
+        return {(one["from_router"], one["port"]) for one in links if one["class"] == "level1"}
+
+    few, more = used({"count": 4}), used({"count": 8})
+    assert more < few == used({"share": "25 %"})
+
+
 def test_traffic_that_circuits_follow_leaves_dead_uplinks_alone() -> None:
     optical = {
         "switch_ports": 2,
@@ -212,7 +277,13 @@ def test_traffic_that_circuits_follow_leaves_dead_uplinks_alone() -> None:
         ({"links": [{"groups": [0, 1]}]}, "give the `port` of an uplink"),
         ({"links": [{"port": "0/5", "one_way": True, "bandwidth": "50 %"}]}, "passes both ways"),
         ({"links": [{"port": "0/5"}, {"port": "0/5"}]}, "said to have failed already"),
-        ({"outages": [{"optical_switches": [1], "at": "1 us"}]}, 'in_flight = "lost"'),
+        ({"outages": [{"routers": [1], "at": "1 us"}]}, 'in_flight = "lost"'),
+        ({"circuits": "1/0-2"}, r'circuits = \["1/0-2"\]'),
+        ({"links": {"port": "0/5"}}, r'links = \[{ port = "0/5" }\]'),
+        ({"links": [{"groups": 3}]}, r"groups = \[3, …\]"),
+        ({"draw": [{"class": "circuit", "share": "5 %"}]}, 'write part = "circuits"'),
+        # Eight switches of six ports: fifteen circuits each.
+        ({"draw": [{"part": "circuits", "count": 121}]}, "121 circuits, of which only 120"),
         (
             {"draw": [{"part": "optical-switches", "count": 9}]},
             "9 optical switches, of which only 8",
@@ -280,7 +351,8 @@ def _plan(draw: random.Random, optics: Any, end_ps: int, during: bool) -> dict[s
     chosen = draw.sample(uplinks, draw.choice([0, 1, 1, 2]))
     plan["links"] = [{"port": f"{router}/{port}", **when()} for router, port in chosen]
     if draw.random() < 0.4:
-        part = draw.choice(["uplinks", "optical-switches", "links", "routers", "nodes"])
+        parts = ["uplinks", "optical-switches", "circuits", "links", "routers", "nodes"]
+        part = draw.choice(parts)
         plan["draw"] = [{"part": part, "count": draw.randint(1, 2), **when()}]
     whole = {"optical_switches": [draw.randrange(switches)], "circuits": [circuit()]}
     whole = {key: value for key, value in whole.items() if draw.random() < 0.4}
@@ -314,14 +386,14 @@ def _checkpoints(case: Scenario, place: Path) -> list[Path]:
 def test_random_plans_account_for_every_byte(tmp_path: Path) -> None:
     """Delivered or lost with the job; dead uplinks carry nothing; threads and checkpoints agree."""
     seen: Counter[str] = Counter()
-    trees = ["unsteered", "jobs", "traffic"]
+    trees = ["unsteered", "jobs", "traffic", "running-jobs"]
     for number in range(36):
         draw = random.Random(number)
         is_tree = number % 2 == 0
         if is_tree:
-            circuits = trees[number // 2 % 3]
+            circuits = trees[number // 2 % len(trees)]
             optical: dict[str, Any] = {"switch_ports": 4, "circuits": circuits}
-            if circuits == "traffic":
+            if circuits in ("traffic", "running-jobs"):
                 optical |= {"period": "3 us", "reconfiguration": "500 ns"}
             network, nodes = {**SMALL_TREE, "routing": "up-down", "optical": optical}, 16
             optics = (4, 4, [(router, port) for router in (0, 1) for port in (2, 3)])
@@ -330,7 +402,7 @@ def test_random_plans_account_for_every_byte(tmp_path: Path) -> None:
             routing = draw.choice(["tago", "shortest-path"]) if circuits == "uniform" else "tago"
             network, nodes = {**DRAGONFLY, "circuits": circuits, "routing": routing}, 48
             optics = (8, 6, [(router, port) for router in range(24) for port in (5, 6)])
-        during = circuits != "traffic" and draw.random() < 0.7
+        during = draw.random() < 0.7
         message = draw.choice(["300 B", "5 kB"])
         job = {"nodes": nodes - 6, "motif": {"kind": "all-to-all", "message": message, "window": 4}}
         if circuits == "jobs" and not is_tree:

@@ -58,7 +58,9 @@ pub use failures::{
     Amount, DrawnFailures, During, Ends, FailedLinks, FailureError, Failures, Impairment, Losses,
     OnTheWay, OpticalCircuit, Optics, OutOfService, Outage, Part, Timeline, Unusable,
 };
-pub use fat_tree::optical::{OpticalLayer, OpticalLayerError, UplinkPorts, without_circuits};
+pub use fat_tree::optical::{
+    NO_CIRCUIT, OpticalLayer, OpticalLayerError, UplinkPorts, without_circuits,
+};
 pub use fat_tree::{FatTreeError, FatTreeShape, FatTreeSpec};
 pub use hyperx::HyperXSpec;
 pub use infiniband::{Subnet, SubnetError, read_ibnetdiscover};

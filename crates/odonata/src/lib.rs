@@ -101,7 +101,7 @@ pub use steady::JobStatistics;
 pub use tables::{Column, ColumnDeclaration, ResultDeclaration, Table, result_tables};
 pub use topology::classes::default_buffer;
 pub use topology::switches::{OpticalParts, optical_parts};
-pub use topology::{build_topology, dark_uplinks};
+pub use topology::{build_topology, dark_uplinks, left_at};
 pub use traces::{
     codes_facts, codes_jobs, parts_of_codes, parts_of_trace, replay_facts, trace_summary,
     tracer_config, write_otf2,

@@ -101,9 +101,9 @@ fn collectives(run: &Run) -> Vec<Value> {
 }
 
 /// Changes of circuits: when each was decided, drained and done, and how many circuits it changed;
-/// nothing where they do not change.
+/// nothing where they neither follow traffic nor changed around what failed.
 fn reconfigurations(run: &Run) -> Option<Vec<Value>> {
-    let changes = changes(&run.scenario);
+    let changes = changes(&run.scenario) || !run.outcome.reconfigurations.is_empty();
     let entry = |change: &Reconfiguration| {
         json!({
             "decided_ps": change.decided.0,

@@ -5,6 +5,7 @@ use odonata_network::routing::{
 };
 use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::TrafficClass;
+use odonata_units::Picoseconds;
 
 use crate::error::SpecError;
 use crate::spec::{self, Failures, Network, Scenario, SwitchingName};
@@ -80,11 +81,63 @@ pub(crate) fn routing_spec(
     })
 }
 
+/// A part of a run between two moments at which routes are made anew.
+pub(crate) struct RunPart {
+    /// When it begins.
+    pub from: Picoseconds,
+    /// What is left of the network in it.
+    pub left: Topology,
+    /// What routes are made by where they cannot be by that, the first by which they can; by the last
+    /// are those of routers to which packets came when there were others.
+    pub otherwise: Vec<Topology>,
+    /// The routers that are lost in it.
+    pub lost: Vec<bool>,
+}
+
+impl RunPart {
+    fn routing(&self, spec: &RoutingSpec) -> Result<AnyRouting, RoutingError> {
+        let built = AnyRouting::new(&self.left, spec).or_else(|error| {
+            let mut others = self.otherwise.iter();
+            let found = others.find_map(|left| AnyRouting::new(left, spec).ok());
+            found.ok_or(error)
+        })?;
+        let last = self.otherwise.last();
+        Ok(
+            match (built, last.map(|last| AnyRouting::new(last, spec))) {
+                (AnyRouting::Tabled(own), Some(Ok(AnyRouting::Tabled(last)))) => {
+                    AnyRouting::Tabled(own.completed_by(&last))
+                }
+                (own, _) => own,
+            },
+        )
+    }
+}
+
 /// Builds the routing algorithm of a scenario for its network.
 ///
 /// # Errors
 /// If the algorithm does not fit the network, or an option the algorithm.
 pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRouting, SpecError> {
+    let part = |(from, left): (_, Topology)| RunPart {
+        from,
+        lost: left.lost_routers(),
+        left,
+        otherwise: Vec::new(),
+    };
+    let parts = moments(scenario)?.into_iter().map(part).collect();
+    build_routing_of_parts(scenario, topology, parts)
+}
+
+/// The same where it is given what is left of the network in each part of the run; of a run without
+/// moments there is one or, for that network, none.
+///
+/// # Errors
+/// As [`build_routing`].
+pub(crate) fn build_routing_of_parts(
+    scenario: &Scenario,
+    topology: &Topology,
+    parts: Vec<RunPart>,
+) -> Result<AnyRouting, SpecError> {
     let network = &scenario.network;
     let routing = &network.routing;
     // What is usual in a network does not change as parts of it fail: results would be those of
@@ -99,15 +152,15 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
     let built = match &routing.keys {
         _ if scenario.network.failures.has_moments() => {
             check_moments(scenario)?;
-            let part = |(from, left): (_, Topology)| {
-                let routing = AnyRouting::new(&left, &spec).map_err(unfit);
+            let part = |part: RunPart| {
                 let at = |error: SpecError| SpecError {
-                    message: format!("from {from} on: {}", error.message),
+                    message: format!("from {} on: {}", part.from, error.message),
                     ..error
                 };
-                Ok::<_, SpecError>((from, routing.map_err(at)?, left.lost_routers()))
+                let routing = part.routing(&spec).map_err(unfit).map_err(at)?;
+                Ok::<_, SpecError>((part.from, routing, part.lost))
             };
-            let parts = moments(scenario)?.into_iter().map(part);
+            let parts = parts.into_iter().map(part);
             let layered = Layered::new(parts.collect::<Result<_, _>>()?, &topology.group_of_router);
             AnyRouting::Layered(layered.map_err(|error| routing_error(&error))?)
         }
@@ -118,7 +171,10 @@ pub fn build_routing(scenario: &Scenario, topology: &Topology) -> Result<AnyRout
                 .between_interfaces(topology, merged)
                 .map_err(unfit)?
         }
-        _ => AnyRouting::new(topology, &spec).map_err(unfit)?,
+        _ => match parts.first() {
+            Some(part) => part.routing(&spec).map_err(unfit)?,
+            None => AnyRouting::new(topology, &spec).map_err(unfit)?,
+        },
     };
     let algorithm = routing.algorithm();
     if lanes(scenario, &built).are_several() && algorithm.goes_by_source_and_destination() {

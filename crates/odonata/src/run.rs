@@ -155,12 +155,6 @@ fn circuits_that_change<'s>(
         return Err(SpecError::value("simulation.engine", "\"flow\"", allowed));
     }
     let circuits = changing_circuits(scenario)?;
-    if circuits.is_some() && scenario.network.failures.has_moments() {
-        let message = "only what fails for the whole run where circuits change during it: leave out `at`, \
-                       `until`, `mtbf` and `outages`, or give circuits = \"unsteered\", \"jobs\", \"file\" \
-                       or \"matrix\"";
-        return Err(SpecError::new("failures", message));
-    }
     if circuits.is_some() && (flow || plugged) {
         let allowed = "\"unsteered\", \"jobs\", \"file\" or \"matrix\": circuits change during runs of \
                        packets only, under `up-down` or `steered`";

@@ -76,6 +76,17 @@ pub(crate) fn timeline(scenario: &Scenario) -> Result<Option<(Topology, Timeline
     Ok(timeline.map(|timeline| (whole, timeline)))
 }
 
+/// What is left of a scenario's network at a time of the run, as if it stayed so.
+///
+/// # Errors
+/// As [`build_topology`], or if nothing is left.
+pub fn left_at(scenario: &Scenario, time: Picoseconds) -> Result<Topology, SpecError> {
+    match timeline(scenario)? {
+        None => build_topology(scenario),
+        Some((whole, timeline)) => failures::left(&timeline, &whole, time),
+    }
+}
+
 /// The links of a scenario's network that lose packets during the run; `None`: none do.
 ///
 /// # Errors
@@ -87,17 +98,20 @@ pub(crate) fn losses(scenario: &Scenario) -> Result<Option<Losses>, SpecError> {
     }
 }
 
-/// The ports of routers that lead to optical switches and do not work from the start of the run on,
-/// each by its router and counted from that one's first: their own failures and those of routers and
-/// optical switches.
+/// The ports of routers that lead to optical switches and do not work at a time of the run, each by its
+/// router and counted from that one's first: their own failures and those of routers and optical
+/// switches.
 ///
 /// # Errors
 /// As [`build_topology`].
-pub fn dark_uplinks(scenario: &Scenario) -> Result<Vec<(RouterId, u32)>, SpecError> {
+pub fn dark_uplinks(
+    scenario: &Scenario,
+    time: Picoseconds,
+) -> Result<Vec<(RouterId, u32)>, SpecError> {
     let Some(optics) = optics::optics(scenario)? else {
         return Ok(Vec::new());
     };
-    let Some(unusable) = failures::unusable(scenario)? else {
+    let Some(unusable) = failures::unusable(scenario, time)? else {
         return Ok(Vec::new());
     };
     let ports = optics.ingress.iter().zip(&unusable.ports);

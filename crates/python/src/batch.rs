@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyArrayMethods};
-use odonata::{Listed, batch};
+use odonata::{Listed, NodeId, batch};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::{columns, to_python};
 use crate::guard::{Callback, computing, computing_apart};
+
+/// Nodes, the second in which they fail and that in which they work again, if they do.
+type NodesOut = (Vec<u32>, i64, Option<i64>);
 
 /// A job log that the engine holds; Python sees columns of it.
 #[pyclass(frozen, module = "odonata._engine")]
@@ -190,6 +193,18 @@ impl JobLog {
             })
         })?;
         tables(py, scheduled)
+    }
+
+    /// Nodes that the failures of a network, in JSON, take out during the log: of each outage these, its
+    /// second and that after its last, or `None`, in the log's time.
+    fn outages_by_network(&self, py: Python<'_>, network_json: String) -> PyResult<Vec<NodesOut>> {
+        let log = Arc::clone(&self.log);
+        let outages = computing_apart(py, move || batch::outages_by_network(&network_json, &log))?;
+        let numbers = |nodes: Vec<NodeId>| nodes.into_iter().map(|node| node.0).collect();
+        let outages = outages.into_iter();
+        Ok(outages
+            .map(|one| (numbers(one.nodes), one.at.0, one.until.map(|until| until.0)))
+            .collect())
     }
 
     /// The schedule that the log recorded, with the figures of a simulated one.

@@ -580,11 +580,20 @@ mod _engine {
     /// Describes a scenario's network: "description" holds figures, the other
     /// entries are arrays.
     #[pyfunction]
-    fn topology<'py>(py: Python<'py>, spec_json: String) -> PyResult<Bound<'py, PyDict>> {
+    #[pyo3(signature = (spec_json, at_ps=None))]
+    fn topology<'py>(
+        py: Python<'py>,
+        spec_json: String,
+        at_ps: Option<u64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let (description, wiring, dark) = computing_apart(py, move || {
             let scenario = Scenario::from_json(&spec_json)?;
-            let topology = odonata::build_topology(&scenario)?;
-            let dark = odonata::dark_uplinks(&scenario)?.into_iter();
+            let topology = match at_ps {
+                None => odonata::build_topology(&scenario)?,
+                Some(time) => odonata::left_at(&scenario, odonata::Picoseconds(time))?,
+            };
+            let time = odonata::Picoseconds(at_ps.unwrap_or(0));
+            let dark = odonata::dark_uplinks(&scenario, time)?.into_iter();
             let dark: Vec<(u32, u32)> = dark.map(|(router, port)| (router.0, port)).collect();
             let wiring = odonata::wiring(&topology);
             Ok((odonata::describe(&topology), wiring, dark))

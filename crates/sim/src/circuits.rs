@@ -14,8 +14,11 @@
 
 use odonata_network::Topology;
 use odonata_network::routing::AnyRouting;
-use odonata_run::SimError;
+use odonata_run::{Losses, SimError};
 use odonata_units::{NodeId, Picoseconds, PortId};
+
+/// Where a sender without a circuit leads: nowhere.
+pub const DARK: PortId = PortId(u32::MAX);
 
 /// Decides to which ports circuits lead, as a run goes on.
 ///
@@ -56,6 +59,15 @@ pub trait CircuitControl {
     /// As [`CircuitControl::network`].
     fn meanwhile(&self, receivers: &[PortId], changing: &[bool]) -> Result<AnyRouting, SimError>;
 
+    /// What becomes of packets while the senders lead to `receivers`, where that depends on them;
+    /// `None`: what the run's parameters say.
+    ///
+    /// # Errors
+    /// As [`CircuitControl::network`].
+    fn losses(&self, _receivers: &[PortId]) -> Result<Option<Losses>, SimError> {
+        Ok(None)
+    }
+
     /// What it has to remember of the run, for a checkpoint.
     fn save(&self) -> Vec<u8> {
         Vec::new()
@@ -82,7 +94,7 @@ pub struct RunSoFar {
 /// Circuits that are to be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewCircuits {
-    /// Where each sender leads. Shape: senders.
+    /// Where each sender leads, or [`DARK`]. Shape: senders.
     pub receivers: Vec<PortId>,
     /// How long the switches take once the circuits are empty.
     pub time: Picoseconds,

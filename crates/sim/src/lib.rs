@@ -4,5 +4,5 @@
 mod circuits;
 mod engine;
 
-pub use circuits::{CircuitControl, NewCircuits, RunSoFar};
+pub use circuits::{CircuitControl, DARK, NewCircuits, RunSoFar};
 pub use engine::{resume, run, run_any, run_with_circuits};

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,6 +22,9 @@ from odonata.batch.schedules import Schedule
 from odonata.bounded import read_text
 from odonata.errors import JobLogError
 from odonata.output import warn
+
+if TYPE_CHECKING:
+    from odonata.scenario import ScenarioLike
 
 #: Lines that name nodes, in slurm.conf and in `scontrol show nodes`.
 _NODES = re.compile(r"(?im)^\s*NodeName=(?!DEFAULT\b)(\S+)")
@@ -132,6 +136,7 @@ def schedule_as_slurm(
     outages: Sequence[ListedNodes] = (),
     maintenance: Sequence[ListedNodes] = (),
     failures: Mapping[str, Any] | None = None,
+    machine: ScenarioLike | None = None,
     requeue: bool | None = None,
     seed: int = 1,
     tau: str | int = TAU,
@@ -164,6 +169,8 @@ def schedule_as_slurm(
         maintenance: Nodes that no job gets whose time limit reaches into these times.
         failures: Nodes fail at random besides: the keys of `[schedule.failures]`, such as
             ``{"mtbf": "30 d", "repair": "4 h"}``.
+        machine: Scenario of the machine, with its hosts in `[machine]`: nodes fail besides that its
+            `[failures]` take out, as links or routers do; jobs are not slower for what is left.
         requeue: Whether jobs whose node fails are requeued; by default as ``JobRequeue`` says.
         seed: Of the times of failures that are drawn.
         tau: Least run time in the bounded slowdown.
@@ -195,7 +202,7 @@ def schedule_as_slurm(
         "completing_s": float(completing_s),
         "grap": None if grap is None else {"level": grap, "mode": grap_mode},
         "onset": None if onset is None else asdict(onset),
-        "outages": [asdict(one) for one in outages],
+        "outages": [asdict(one) for one in (*outages, *outages_of(machine, log))],
         "maintenance": [asdict(one) for one in maintenance],
         "failures": None if failures is None else _drawn(failures, seed),
         "requeue": requeue,
@@ -208,6 +215,48 @@ def schedule_as_slurm(
     with following(progress, lambda console: JobsBar(console, title), title) as reporting:
         raw = ask(log.engine.schedule_as_slurm, to_json(spec), reporting)
     return SlurmSchedule(name, spec, raw)
+
+
+def outages_of(machine: ScenarioLike | None, log: JobLog) -> list[ListedNodes]:
+    """Nodes that the failures of a machine's network take out during a log.
+
+    Args:
+        machine: Its scenario, with hosts in `[machine]`; ``None``: none.
+        log: The log, whose first submission times are counted from.
+
+    Raises:
+        JobLogError: If nothing fails, takes nodes out, or not at whole seconds.
+        MachineError: If it names no hosts.
+    """
+    if machine is None:
+        return []
+    from odonata.machines.hosts import hosts_of
+    from odonata.scenario import as_scenario
+
+    scenario = as_scenario(machine)
+    names = {node: host for host, node in hosts_of(scenario).items()}
+    where = scenario.file or "machine"
+    network = json.dumps(scenario.normalised()["network"])
+    try:
+        outages = ask(log.engine.outages_by_network, network)
+    except JobLogError as error:
+        raise JobLogError(f"{where}: {error}") from None
+    found = []
+    for nodes, start, end in outages:
+        nameless = [node for node in nodes if node not in names]
+        if nameless:
+            raise JobLogError(
+                f"{where}: node {nameless[0]} fails, and has no host; allowed: hosts of all nodes "
+                "in machine.hosts"
+            )
+        found.append(ListedNodes(",".join(names[node] for node in nodes), start, end))
+    if not found:
+        raise JobLogError(
+            f"{where}: its [failures] take out no node, and Slurm counts no links; allowed: "
+            "failures that do, or odonata schedule --network flow, which says how much slower jobs "
+            "are by what is left"
+        )
+    return found
 
 
 def _refuse_others(file: Path, text: str) -> None:

@@ -102,6 +102,14 @@ FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "r
     help="Keep nodes free: no job gets one whose time limit reaches into this time. May be given "
     "several times.",
 )
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="SCENARIO",
+    help="Scenario of the machine, with its hosts in [machine]: nodes fail that its [failures] "
+    "take out (routers, links, nodes, at whole seconds after the first submission). Jobs are not "
+    "slower for what is left: odonata schedule --network flow says by how much they are.",
+)
 @partial(key_options, options=FAILING)
 @click.option(
     "--seed",
@@ -125,6 +133,7 @@ def slurm(
     grap_mode: str,
     outages: tuple[str, ...],
     maintenance: tuple[str, ...],
+    machine: Path | None,
     seed: int,
     out: Path | None,
     as_json: bool,
@@ -172,7 +181,12 @@ def slurm(
         kept_free = listed_nodes(read, maintenance, "--maintenance")
         costly: dict[str, dict[str, Any]] = {
             MAINTENANCE: {"maintenance": kept_free},
-            FAILURES: {"outages": failing, "failures": failures or None, "requeue": requeue},
+            FAILURES: {
+                "outages": failing,
+                "failures": failures or None,
+                "machine": machine,
+                "requeue": requeue,
+            },
         }
 
         def made(name: str, notice: Callable[[str], object], without: str = "") -> SlurmSchedule:

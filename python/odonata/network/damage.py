@@ -162,10 +162,10 @@ def damage_of(scenario: Scenario, left: Mapping[str, Any]) -> Damage | None:
     # Circuits between groups are others, as they are set around what has failed.
     fixed = data["network"].get("family") != "reconfigurable-dragonfly"
     lost, later = _lost(whole, left, fixed=fixed), Lost({}, (), ())
-    lasting = _lasting(failures)
-    if lasting is not None:
-        changed = kind.from_dict({**data, "failures": lasting}, directory=scenario.directory)
-        later = _without(_lost(whole, ask_engine(_engine.topology, changed), fixed=fixed), lost)
+    moments, timed = _moments(failures, data, scenario)
+    for moment in moments:
+        then = ask_engine(_engine.topology, timed, moment)
+        later = _together(later, _without(_lost(whole, then, fixed=fixed), lost))
     if not fixed:
         whole = _with_circuits(whole, left)
     return Damage(whole, lost, later, dict(sorted(slower.items())))
@@ -215,40 +215,42 @@ def _without(all_: Lost, lost: Lost) -> Lost:
     )
 
 
-def _lasting(failures: Mapping[str, Any]) -> dict[str, Any] | None:
-    """`[failures]` in which what fails for a part of the run does so for all of it.
+def _together(one: Lost, other: Lost) -> Lost:
+    """What is out of service at either of two times."""
+    dark = {
+        pair: max(one.dark.get(pair, (0, 0)), other.dark.get(pair, (0, 0)))
+        for pair in sorted({*one.dark, *other.dark})
+    }
+    return replace(
+        other,
+        dark=dark,
+        routers=tuple(sorted({*one.routers, *other.routers})),
+        nodes=tuple(sorted({*one.nodes, *other.nodes})),
+        uplinks=tuple(sorted({*one.uplinks, *other.uplinks})),
+    )
 
-    What is drawn at a moment is what is drawn for the whole run. ``None`` if nothing fails so.
+
+def _moments(
+    failures: Mapping[str, Any], data: Mapping[str, Any], scenario: Scenario
+) -> tuple[list[int], Scenario]:
+    """When something goes out of service or works again.
+
+    Returns:
+        These times in ps, and a scenario in which nothing does at times that are drawn.
     """
-    changed = {key: value for key, value in failures.items() if key != "outages"}
-    found = bool(failures.get("outages"))
-    for key in ("links", "draw"):
-        changed[key] = []
-        for entry in failures.get(key, ()):
-            # Links that become slower keep their times: they are not out of service.
-            goes = not {"bandwidth", "error_rate", "mtbf"} & entry.keys()
-            found |= goes and bool({"at", "until"} & entry.keys())
-            kept = {k: v for k, v in entry.items() if not (goes and k in ("at", "until"))}
-            changed[key].append(kept)
-    for outage in failures.get("outages", ()):
-        for key in ("routers", "nodes", "hosts", "switches", "optical_switches", "circuits"):
-            if key in outage:
-                changed[key] = _both(changed.get(key), outage[key])
-    if not any("mtbf" in entry for entry in changed["draw"]):
-        # Nothing is left of which packets could be lost.
-        for key in ("in_flight", "resend_after", "retries", "reconvergence"):
-            changed.pop(key, None)
-    return changed if found else None
-
-
-def _both(one: Any, other: Any) -> Any:
-    """Numbers or names of two lists, each a list or a text with commas."""
-    if one is None:
-        return other
-    if isinstance(one, list) and isinstance(other, list):
-        return [*one, *other]
-    texts = (",".join(map(str, part)) if isinstance(part, list) else part for part in (one, other))
-    return ",".join(texts)
+    # What is drawn over time keeps its place among the draws, and does not fail in any run.
+    drawn = [
+        {**entry, "mtbf": "10000000 s"} if "mtbf" in entry else entry
+        for entry in failures.get("draw", ())
+    ]
+    timed = {**failures, **({"draw": drawn} if drawn else {})}
+    kept = type(scenario).from_dict({**data, "failures": timed}, directory=scenario.directory)
+    form = kept.normalised()["network"]["failures"]
+    entries = [*form["links"], *form["draw"], *form.get("outages", ())]
+    # Links that become slower keep their times: they are not out of service.
+    dark = [one for one in entries if not (one.get("bandwidth") or one.get("error_rate"))]
+    times = {one.get(key) for one in dark for key in ("at_ps", "until_ps")} - {None}
+    return sorted({0, *times}) if times else [], kept
 
 
 def _links(described: Mapping[str, Any], *, fixed: bool = True) -> list[tuple[int, int]]:

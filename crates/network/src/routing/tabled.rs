@@ -209,6 +209,19 @@ impl Tabled {
         })
     }
 
+    /// The same table with another's hops where it lists none; of the same routers with nodes.
+    #[must_use]
+    pub fn completed_by(mut self, other: &Self) -> Self {
+        for (own, &(first, count)) in self.entries.iter_mut().zip(&other.entries) {
+            if own.1 == 0 && count > 0 {
+                *own = (self.hops.len() as u32, count);
+                let hops = &other.hops[first as usize..][..count as usize];
+                self.hops.extend_from_slice(hops);
+            }
+        }
+        self
+    }
+
     /// The hops at `at` towards router `to`, another one with nodes.
     #[inline]
     pub(super) fn listed(&self, at: RouterId, to: u32) -> &[Hop] {

@@ -6,7 +6,7 @@
 
 mod optics;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -140,12 +140,21 @@ pub enum Part {
     OpticalSwitches,
     /// Links that feed optical switches.
     Uplinks,
+    /// Circuits that optical switches can set.
+    ///
+    /// All pairs of ports of a switch, whether set or not.
+    Circuits,
 }
 
 impl Part {
     /// Whether these are links, of which something may be left.
     pub const fn is_links(self) -> bool {
         matches!(self, Self::Links | Self::Uplinks)
+    }
+
+    /// Whether only networks with optical switches have such parts.
+    const fn is_optical(self) -> bool {
+        matches!(self, Self::OpticalSwitches | Self::Uplinks | Self::Circuits)
     }
 
     /// Parts of different sorts that are equally numbered are drawn apart.
@@ -155,6 +164,8 @@ impl Part {
             Self::Routers => 1,
             Self::Nodes => 2,
             Self::OpticalSwitches => 3,
+            // Two bits are the others'; above those of the entry.
+            Self::Circuits => 1 << 30,
         }
     }
 }
@@ -497,15 +508,17 @@ impl Failures {
         Ok(dark)
     }
 
-    /// What circuits of the network's optical switches must not use from the start of the run on.
+    /// What circuits of the network's optical switches must not use at each of these times of the run.
     ///
     /// # Errors
     /// If a part does not exist or fails twice; and if the network has no optical switches.
-    pub fn unusable(&self) -> Result<Unusable, FailureError> {
-        match &self.optics {
-            Some(optics) => Ok(self.as_laid(&optics.laid)?.unusable(optics)),
-            None => wrong(Entry::All, "the network has no optical switches"),
-        }
+    pub fn unusable(&self, times: &[Picoseconds]) -> Result<Vec<Unusable>, FailureError> {
+        let Some(optics) = &self.optics else {
+            return wrong(Entry::All, "the network has no optical switches");
+        };
+        let damage = self.as_laid(&optics.laid)?;
+        let at = |&time: &Picoseconds| damage.at(time).unusable(optics, time);
+        Ok(times.iter().map(at).collect())
     }
 
     /// What of a network and its circuits works.
@@ -567,13 +580,16 @@ pub struct Timeline {
 impl Timeline {
     /// Whether anything goes out of service or comes back, so that routes change.
     fn routes_change(&self) -> bool {
-        !self.damage.timed.is_empty() || !self.damage.outages.is_empty()
+        self.routing_times().len() > 1
     }
 
-    /// The start, and when something goes out of service or comes back, ascending.
+    /// The start, and when something goes out of service or comes back, ascending; where there are
+    /// circuits, the same whichever are set.
     fn routing_times(&self) -> Vec<Picoseconds> {
         let outages = self.damage.outages.values();
-        ascending(self.damage.timed.values().chain(outages).flatten().copied())
+        let of_circuits = &self.damage.optical.times;
+        let timed = self.damage.timed.values().chain(outages).flatten();
+        ascending(timed.chain(of_circuits).copied())
     }
 
     /// The start, and when anything changes, ascending: links that become slower or damage packets as
@@ -613,6 +629,36 @@ impl Timeline {
         }
         damage.impaired = worse;
         damage.left_of(whole)
+    }
+
+    /// The links by which packets may go at a time, or without what is out of service then alone,
+    /// between all nodes but some. What nodes have no way to keeps its links: packets may be there, as
+    /// circuits were others before. Of a tree without `with_circuits`, circuits and uplinks that
+    /// fail for a part of the run work.
+    ///
+    /// # Errors
+    /// If links of too many bandwidths are left.
+    pub fn ways(
+        &self,
+        whole: &Topology,
+        time: Option<Picoseconds>,
+        lost_nodes: &BTreeSet<NodeId>,
+        with_circuits: bool,
+    ) -> Result<Topology, FailureError> {
+        let mut damage = match time {
+            Some(time) => self.damage.at(time),
+            None => self.damage.clone(),
+        };
+        let of_switches = self.damage.optical.switch_of_link.iter().enumerate();
+        for (link, _) in of_switches.filter(|(_, of)| of.is_some() && !with_circuits) {
+            damage.left[link] = self.damage.left[link];
+        }
+        for (node, lost) in damage.lost_nodes.iter_mut().enumerate() {
+            *lost = lost_nodes.contains(&NodeId::from_index(node));
+        }
+        let mut left = whole.clone();
+        damage.apply(&mut left, 0)?;
+        Ok(left)
     }
 }
 
@@ -828,8 +874,7 @@ impl Damage {
             OutOfService::Router(router) => self.lost_routers[router.index()],
             OutOfService::Node(node) => self.lost_nodes[node.index()],
             OutOfService::OpticalSwitch(switch) => return self.optical.serves(switch, during),
-            // None are drawn.
-            OutOfService::Circuit(_) => false,
+            OutOfService::Circuit(circuit) => return self.optical.serves_circuit(circuit, during),
         };
         let mut said = self.outages.get(&of).into_iter().flatten();
         !lost && !said.any(|other| other.overlaps(during))
@@ -838,12 +883,12 @@ impl Damage {
     fn lose(&mut self, of: OutOfService, during: During) {
         match of {
             OutOfService::OpticalSwitch(switch) => self.lose_optical(switch, during),
+            OutOfService::Circuit(circuit) => self.optical.lose_circuit(circuit, during),
             _ if during != During::WHOLE_RUN => {
                 self.outages.entry(of).or_default().push(during);
             }
             OutOfService::Router(router) => self.lost_routers[router.index()] = true,
             OutOfService::Node(node) => self.lost_nodes[node.index()] = true,
-            OutOfService::Circuit(_) => {}
         }
     }
 
@@ -1029,12 +1074,18 @@ impl Damage {
                 let Some(found) = classes.iter().position(|class| class.name == *name) else {
                     let names: Vec<&str> =
                         classes.iter().map(|class| class.name.as_str()).collect();
+                    let singular = name.replace('_', "-");
+                    let part = Part::NAMES.iter().find(|part| {
+                        let rest = part.strip_prefix(singular.as_str());
+                        matches!(rest, Some("" | "s" | "es"))
+                    });
+                    let part = part.map_or_else(String::new, |part| {
+                        format!(" (write part = \"{part}\" in place of the class)")
+                    });
+                    let names = names.join(", ");
                     return wrong(
                         entry,
-                        format!(
-                            "no link class is called `{name}`; there are: {}",
-                            names.join(", ")
-                        ),
+                        format!("no link class is called `{name}`{part}; there are: {names}"),
                     );
                 };
                 Some(found)
@@ -1085,6 +1136,14 @@ impl Damage {
                     .filter(|&one| self.optical.serves(one as u32, during))
                     .collect(),
             ),
+            Part::Circuits => {
+                let all: Vec<usize> = self.optical.possible_circuits().collect();
+                let serves = |&number: &usize| {
+                    let circuit = self.optical.circuit(number);
+                    self.serves(OutOfService::Circuit(circuit), during)
+                };
+                (all.len(), all.into_iter().filter(serves).collect())
+            }
             Part::Nodes => (
                 self.lost_nodes.len(),
                 (0..self.lost_nodes.len())
@@ -1096,8 +1155,7 @@ impl Damage {
                     .collect(),
             ),
         };
-        if matches!(drawn.part, Part::Uplinks | Part::OpticalSwitches) && self.optical.count() == 0
-        {
+        if drawn.part.is_optical() && self.optical.count() == 0 {
             let message =
                 "the network has no optical switches: draw \"links\", \"routers\" or \"nodes\"";
             return wrong(entry, message);
@@ -1118,6 +1176,10 @@ impl Damage {
             Part::Routers => self.lose(router(one), during),
             Part::Nodes => self.lose(node(one), during),
             Part::OpticalSwitches => self.lose_optical(one as u32, during),
+            Part::Circuits => {
+                let circuit = self.optical.circuit(one);
+                self.optical.lose_circuit(circuit, during);
+            }
         };
         let count = match drawn.amount {
             Amount::Count(count) => count as usize,

@@ -30,7 +30,7 @@ pub use columns::{LogColumns, log_from_columns, log_table};
 pub use modes::ModesSpec;
 pub use report::{log_meta, report_json};
 pub use slurm::{SlurmSpec, schedule_as_slurm};
-pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec};
+pub use spec::{GenerateSpec, ReadSpec, ScaleSpec, ScheduleSpec, outages_by_network};
 
 pub use crate::coupling::{
     ApplicationsSpec, JobsOnNetwork, LevelSpec, MachineSpec, MixSpec, NetworkSpec, PacketSpec,

@@ -12,8 +12,10 @@ use serde_json::Value;
 use super::modes::ModesSpec;
 use crate::coupling::{NetworkChanges, NetworkSpec};
 use crate::error::{Error, SpecError, refused};
+use crate::jobs::lost_nodes;
 use crate::spec::reader::schedule_from;
-use crate::spec::{NodesOut, Reading, Schedule};
+use crate::spec::{Failures, Network, NodesOut, Reading, Scenario, Schedule};
+use crate::topology::build_topology;
 
 /// Reads one of the structures below.
 ///
@@ -273,21 +275,10 @@ impl ScheduleSpec {
     /// Nodes that fail, listed here or among the failures of the network, and drawn.
     fn outages(&self, log: &JobLog) -> Result<Outages, Error> {
         let drawn = self.schedule.failures.as_ref();
-        let first = log.jobs.iter().map(|job| job.submit.0).min().unwrap_or(0);
         let wired = self.resolved.network.as_ref().and_then(NetworkSpec::wired);
-        let changes = wired.map_or(Ok(None), |wired| NetworkChanges::new(wired, log));
-        let of_network: Vec<Outage> = match (changes.map_err(Error::Spec)?, wired) {
-            (Some(changes), _) => changes.outages().map_err(Error::Spec)?,
-            (None, Some(wired)) => {
-                let listed = wired.failures.outages_of_nodes().map_err(Error::Spec)?;
-                let outage = |out: NodesOut| Outage {
-                    nodes: out.nodes.into_iter().map(NodeId).collect(),
-                    at: Seconds(first.saturating_add(out.at_s)),
-                    until: (out.until_s).map(|until| Seconds(first.saturating_add(until))),
-                };
-                listed.into_iter().map(outage).collect()
-            }
-            (None, None) => Vec::new(),
+        let of_network = match wired {
+            Some(wired) => outages_of_network(wired, log)?,
+            None => Vec::new(),
         };
         let here = self.resolved.outages.iter().map(OutageSpec::outage);
         if !of_network.is_empty() && here.len() > 0 {
@@ -318,4 +309,55 @@ impl ScheduleSpec {
             .iter()
             .any(|window| window.which.is_some())
     }
+}
+
+/// Nodes of a network that fail for a part of a schedule: by themselves, with their router, or without a
+/// way to the others.
+fn outages_of_network(network: &Network, log: &JobLog) -> Result<Vec<Outage>, Error> {
+    if let Some(changes) = NetworkChanges::new(network, log).map_err(Error::Spec)? {
+        return changes.outages().map_err(Error::Spec);
+    }
+    let first = log.jobs.iter().map(|job| job.submit.0).min().unwrap_or(0);
+    let listed = network.failures.outages_of_nodes().map_err(Error::Spec)?;
+    let outage = |out: NodesOut| Outage {
+        nodes: out.nodes.into_iter().map(NodeId).collect(),
+        at: Seconds(first.saturating_add(out.at_s)),
+        until: (out.until_s).map(|until| Seconds(first.saturating_add(until))),
+    };
+    Ok(listed.into_iter().map(outage).collect())
+}
+
+/// The same of a network in JSON, and the nodes that never work, from the first submission on: for
+/// schedules of jobs that share no network.
+///
+/// # Errors
+/// If something fails that there is not, nothing does, or at a time of no whole seconds.
+pub fn outages_by_network(network: &str, log: &JobLog) -> Result<Vec<Outage>, Error> {
+    let network: Network =
+        serde_json::from_str(network).map_err(|error| refused(format!("network: {error}")))?;
+    if network.failures == Failures::default() {
+        let allowed = "[failures], which says what takes nodes out";
+        return Err(Error::Spec(SpecError::value(
+            "failures", "nothing", allowed,
+        )));
+    }
+    let mut always = network.clone();
+    always.failures = network.failures.without_outages();
+    let whole = match NetworkChanges::new(&network, log).map_err(Error::Spec)? {
+        Some(changes) => changes.start(),
+        None => build_topology(&Scenario::new(always)),
+    };
+    let never = Outage {
+        nodes: lost_nodes(&whole.map_err(Error::Spec)?),
+        at: log
+            .jobs
+            .iter()
+            .map(|job| job.submit)
+            .min()
+            .unwrap_or(Seconds::ZERO),
+        until: None,
+    };
+    let later = outages_of_network(&network, log)?;
+    let all = std::iter::once(never).chain(later);
+    Ok(all.filter(|outage| !outage.nodes.is_empty()).collect())
 }

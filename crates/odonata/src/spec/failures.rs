@@ -116,7 +116,8 @@ table! {
     /// Parts of a network that fail at random.
     pub struct DrawnFailures {
         /// What fails: `links` between routers, `routers` with all that is attached to them, `nodes`,
-        /// `optical-switches`, or `uplinks`, the links that feed these.
+        /// `optical-switches`, `uplinks`, the links that feed these, or `circuits`, all that these could
+        /// set.
         part: Part = Part::Links,
         /// With links or uplinks: only those of this class; `class` in files. Default: all links between
         /// routers.
@@ -181,7 +182,7 @@ table! {
         switches: Option<Vec<String>> = None,
         /// Nodes by the names of hosts, as a list in Slurm's notation: `"nid[001000-001003]"`.
         #[serde(skip_serializing_if = "Option::is_none")]
-        hosts: Option<String> = None,
+        hosts: Option<String> = None => Notes { called: Some("a text in Slurm's notation, such as \"nid[1-3],nid7\""), ..Notes::NONE },
         /// Optical switches, with all circuits through them: numbers from 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         optical_switches: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
@@ -215,7 +216,7 @@ table! {
         /// Nodes by the names of hosts, those of `[machine]` or of the wiring file, as a list in Slurm's
         /// notation: `"nid[001000-001003]"`.
         #[serde(skip_serializing_if = "Option::is_none")]
-        hosts: Option<String> = None,
+        hosts: Option<String> = None => Notes { called: Some("a text in Slurm's notation, such as \"nid[1-3],nid7\""), ..Notes::NONE },
         /// Optical switches, with all circuits through them: numbers from 0.
         #[serde(skip_serializing_if = "Option::is_none")]
         optical_switches: Option<Vec<u32>> = None => Notes { numbers: true, ..Notes::NONE },
@@ -248,8 +249,6 @@ table! {
         /// one as well. Default: the scenario's `seed`.
         seed: Option<u64> = None,
     }
-    refuse "outages" when [("in_flight", Test::IsNot("lost")), ("outages", Test::Longer(0))] =>
-        "only with in_flight = \"lost\": what is in a router that fails cannot be drained";
     refuse "resend_after" when [("in_flight", Test::IsNot("lost")), ("resend_after", Test::Given)] =>
         "only with in_flight = \"lost\"";
     refuse "retries" when [("in_flight", Test::IsNot("lost")), ("retries", Test::Given)] =>
@@ -361,6 +360,21 @@ impl Failures {
         self.in_flight == InFlight::Lost && self.has_moments()
     }
 
+    /// Refuses outages of routers and nodes where packets are drained.
+    ///
+    /// # Errors
+    /// If there are some.
+    pub(crate) fn check_outages(&self) -> Result<(), SpecError> {
+        let of_wholes = |outage: &Outage| outage.routers.is_some() || outage.nodes.is_some();
+        if self.in_flight == InFlight::Lost || !self.outages.iter().any(of_wholes) {
+            return Ok(());
+        }
+        let found = "routers or nodes, and in_flight = \"drained\"";
+        let allowed =
+            "in_flight = \"lost\": what is in a router or node that fails cannot be drained";
+        Err(SpecError::value("failures.outages", found, allowed))
+    }
+
     /// Whether links or routers change during the run, and not only which nodes work.
     pub(crate) fn change_network(&self) -> bool {
         let mut outages = self.outages.iter();
@@ -386,7 +400,7 @@ impl Failures {
                 Part::Links | Part::Uplinks => network.links().count(),
                 Part::Routers => network.routers(),
                 Part::Nodes => network.nodes(),
-                Part::OpticalSwitches => 1,
+                Part::OpticalSwitches | Part::Circuits => 1,
             };
             Some(parts as f64 / drawn.mtbf_ps? as f64)
         });
@@ -448,6 +462,7 @@ impl Failures {
             return Ok(Vec::new());
         }
         self.check_schedule()?;
+        self.check_outages()?;
         let seconds = |time: u64| (time / SECOND_PS) as i64;
         let read = |outage: &Outage| NodesOut {
             nodes: outage.nodes.clone().unwrap_or_default(),

@@ -110,4 +110,9 @@ impl UplinkCircuits {
     pub fn change(self) -> bool {
         matches!(self, Self::RunningJobs | Self::Traffic)
     }
+
+    /// Whether they are set for traffic, and not as a list says.
+    pub fn are_decided(self) -> bool {
+        !matches!(self, Self::Unsteered | Self::File)
+    }
 }

@@ -46,7 +46,8 @@ const CHANGED: [&str; 12] = [
 const MOST_NUMBERS: u64 = 1 << 20;
 
 /// What lists of numbers may be.
-pub(super) const NUMBERS: &str = "a list of numbers or a text such as \"3-8\" or \"0, 2, 5-7\"";
+pub(super) const NUMBERS: &str =
+    "a number, a list of numbers, or a text such as \"3-8\" or \"0, 2, 5-7\"";
 
 /// The numbers of a text such as `0, 3-8`.
 pub(super) fn ranges(text: &str) -> Option<Vec<u64>> {

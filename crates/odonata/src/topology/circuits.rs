@@ -4,7 +4,7 @@
 use odonata_network::Topology;
 use odonata_network::topology::{Circuits, OpticalSwitches};
 use odonata_steering::{Demand, Steering, Strategy, Violation};
-use odonata_units::JobId;
+use odonata_units::{JobId, Picoseconds};
 
 use super::families::reconfigurable::{links, structure, switch_port, wired, without_jobs};
 use super::job_matrix::job_matrix;
@@ -49,7 +49,7 @@ pub(crate) fn usable(
     switches: OpticalSwitches,
     scenario: &Scenario,
 ) -> Result<Circuits, SpecError> {
-    let Some(unusable) = failures::unusable(scenario)? else {
+    let Some(unusable) = failures::unusable(scenario, Picoseconds::ZERO)? else {
         return Ok(Circuits::dark(switches));
     };
     let links = switches.links() as usize;

@@ -1,5 +1,6 @@
 //! From `[failures]` to a network in which something does not work.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use odonata_network::Topology;
@@ -8,7 +9,7 @@ use odonata_network::topology::{
     FailureError, Failures as ListedFailures, Part, Timeline, Unusable,
 };
 use odonata_run::Losses;
-use odonata_units::Picoseconds;
+use odonata_units::{NodeId, Picoseconds, Sender};
 
 use super::optics::optics;
 use crate::error::SpecError;
@@ -26,15 +27,64 @@ pub(super) fn damaged(whole: Topology, scenario: &Scenario) -> Result<Topology, 
     Ok(damaged)
 }
 
-/// What circuits of a scenario's optical switches must not use from the start of the run on; `None` if
-/// nothing fails.
+/// What circuits of a scenario's optical switches must not use at each of these times; `None` if nothing
+/// fails.
 ///
 /// # Errors
 /// As [`damaged`].
-pub(super) fn unusable(scenario: &Scenario) -> Result<Option<Unusable>, SpecError> {
+pub(super) fn unusable_at(
+    scenario: &Scenario,
+    times: &[Picoseconds],
+) -> Result<Option<Vec<Unusable>>, SpecError> {
     let listed = listed(scenario)?;
-    let unusable = listed.map(|listed| listed.unusable());
+    let unusable = listed.map(|listed| listed.unusable(times));
     unusable.transpose().map_err(|error| at_its_key(&error))
+}
+
+/// The latest time of which it is known at another what works then: routes are made anew so much later.
+pub(super) fn happened(scenario: &Scenario, known: Picoseconds) -> Picoseconds {
+    let later = scenario.network.failures.reconvergence_ps.unwrap_or(0);
+    Picoseconds(known.0.saturating_sub(later))
+}
+
+/// What circuits must not use at a time.
+///
+/// # Errors
+/// As [`damaged`].
+pub(super) fn unusable(
+    scenario: &Scenario,
+    time: Picoseconds,
+) -> Result<Option<Unusable>, SpecError> {
+    let then = unusable_at(scenario, &[time])?;
+    Ok(then.and_then(|mut all| all.pop()))
+}
+
+/// What is left of `whole` at a time.
+///
+/// # Errors
+/// If that is nothing.
+pub(super) fn left(
+    timeline: &Timeline,
+    whole: &Topology,
+    time: Picoseconds,
+) -> Result<Topology, SpecError> {
+    let left = timeline.left(whole, time);
+    left.map_err(|error| at_its_key(&error))
+}
+
+/// [`Timeline::ways`].
+///
+/// # Errors
+/// As that.
+pub(super) fn ways(
+    timeline: &Timeline,
+    whole: &Topology,
+    time: Option<Picoseconds>,
+    lost_nodes: &BTreeSet<NodeId>,
+    with_circuits: bool,
+) -> Result<Topology, SpecError> {
+    let ways = timeline.ways(whole, time, lost_nodes, with_circuits);
+    ways.map_err(|error| at_its_key(&error))
 }
 
 /// What fails in a scenario, in the network room's form; `None` if nothing does.
@@ -50,6 +100,7 @@ fn listed(scenario: &Scenario) -> Result<Option<ListedFailures>, SpecError> {
         return Err(SpecError::new("failures", message));
     }
     check_times(scenario)?;
+    network.failures.check_outages()?;
     let mut links = network.failures.links.iter().enumerate();
     let is_dark = |failed: &LinkFailure| failed.bandwidth == 0.0 && failed.error_rate.is_none();
     if let Some((index, _)) = links.find(|(_, failed)| failed.one_way && is_dark(failed)) {
@@ -129,20 +180,26 @@ pub(super) fn moments(
 
 /// The links of `whole` that lose packets during the run, and what becomes of these.
 pub(super) fn losses(whole: &Topology, scenario: &Scenario) -> Result<Losses, SpecError> {
-    let failures = &scenario.network.failures;
-    let dark = listed(scenario)?.map(|listed| listed.dark(whole));
-    let dark = dark.unwrap_or(Ok(Vec::new()));
-    let dark = dark.map_err(|error| at_its_key(&error))?;
     let moments = moments(whole, scenario)?.into_iter();
-    let (resend_after, retries) = failures.resending();
+    let (resend_after, retries) = scenario.network.failures.resending();
     Ok(Losses {
-        dark,
+        dark: dark(whole, scenario)?,
         unreachable: moments
             .map(|(from, left)| (from, left.lost_nodes().collect()))
             .collect(),
         resend_after,
         retries,
     })
+}
+
+/// Who sends over links of `whole` that lose packets during the run, and from when until when.
+pub(super) fn dark(
+    whole: &Topology,
+    scenario: &Scenario,
+) -> Result<Vec<(Sender, Picoseconds, Picoseconds)>, SpecError> {
+    let dark = listed(scenario)?.map(|listed| listed.dark(whole));
+    let dark = dark.unwrap_or(Ok(Vec::new()));
+    dark.map_err(|error| at_its_key(&error))
 }
 
 /// Whether everything that fails or comes back during the run does so in this order and before its

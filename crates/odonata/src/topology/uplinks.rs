@@ -6,14 +6,14 @@ mod changing;
 use std::path::Path;
 
 use odonata_network::Topology;
-use odonata_network::topology::{FatTreeShape, OpticalLayer, UplinkPorts};
+use odonata_network::topology::{FatTreeShape, NO_CIRCUIT, OpticalLayer, Unusable, UplinkPorts};
 use odonata_steering::{PodTraffic, UplinkError, UplinkSteering, UplinkSwitch, steer_uplinks_by};
 use odonata_units::{GroupId, NodeId, Picoseconds};
 
 use super::families::fat_tree::specification;
 use super::job_matrix::job_matrix;
 use super::optics::{laid_out, layer as layer_of, layer_error};
-use super::{classes_of, failures};
+use super::{classes_of, failures, moments};
 use crate::error::SpecError;
 use crate::jobs::{PlannedJob, plan_jobs};
 use crate::named_file::read_file;
@@ -21,7 +21,8 @@ use crate::spec::{self, Family, FatTree, Scenario, UplinkCircuits};
 
 pub(crate) use changing::ChangingCircuits;
 
-/// What sets the circuits of a fat tree anew during a run, if they change.
+/// What sets the circuits of a fat tree anew during a run, if they change: with what is sent or runs, or
+/// as what leads to them fails and works again.
 ///
 /// # Errors
 /// If the switches do not fit the tree, or what jobs send cannot be found.
@@ -29,34 +30,76 @@ pub(super) fn changing_circuits<'s>(
     tree: &'s FatTree,
     scenario: &'s Scenario,
 ) -> Result<Option<ChangingCircuits<'s>>, SpecError> {
-    let changing = (tree.optical.as_ref()).filter(|layer| layer.circuits.change());
-    let Some(options) = changing else {
+    let Some(options) = tree
+        .optical
+        .as_ref()
+        .filter(|layer| layer.circuits.are_decided())
+    else {
         return Ok(None);
     };
     let Some((layer, shape, built)) = laid_out(tree, scenario)? else {
         return Ok(None);
     };
-    let working = WorkingLayer::new(&layer, scenario)?;
-    ChangingCircuits::new(scenario, options, working, shape, built).map(Some)
+    let working = WorkingLayer::at_moments(&layer, scenario)?;
+    if working.len() == 1 && !options.circuits.change() {
+        check_no_changes(options)?;
+        return Ok(None);
+    }
+    ChangingCircuits::new(scenario, options, (layer, working), shape, built).map(Some)
 }
 
 /// What works of the optical switches of a tree.
+#[derive(PartialEq)]
 pub(super) struct WorkingLayer {
     pub layer: OpticalLayer,
     /// Ingress and egress ports whose circuit has failed. Shape: switches × such circuits.
     failed: Vec<Vec<(u32, u32)>>,
+    /// Whether each port of the whole layer does not work; nothing if all do. Shape: switches × ports.
+    dark: Vec<Vec<bool>>,
 }
 
 impl WorkingLayer {
+    /// What works from the start of the run on.
+    ///
     /// # Errors
     /// If something fails that there is not.
     fn new(layer: &OpticalLayer, scenario: &Scenario) -> Result<Self, SpecError> {
+        let unusable = failures::unusable(scenario, Picoseconds::ZERO)?;
+        Ok(Self::without(layer, unusable.as_ref()))
+    }
+
+    /// What works from the start of the run on, and from each moment on at which something else does and
+    /// is known to.
+    ///
+    /// # Errors
+    /// As [`WorkingLayer::new`].
+    fn at_moments(
+        layer: &OpticalLayer,
+        scenario: &Scenario,
+    ) -> Result<Vec<(Picoseconds, Self)>, SpecError> {
+        let moments = moments(scenario)?;
+        if moments.is_empty() {
+            return Ok(vec![(Picoseconds::ZERO, Self::new(layer, scenario)?)]);
+        }
+        let times: Vec<_> = (moments.iter())
+            .map(|&(known, _)| failures::happened(scenario, known))
+            .collect();
+        let unusable = failures::unusable_at(scenario, &times)?.unwrap_or_default();
+        let known = moments.into_iter().map(|(known, _)| known);
+        let all = known.zip(unusable.iter().map(|one| Self::without(layer, Some(one))));
+        let mut all: Vec<_> = all.collect();
+        all.dedup_by(|next, before| next.1 == before.1);
+        Ok(all)
+    }
+
+    fn without(layer: &OpticalLayer, unusable: Option<&Unusable>) -> Self {
         let mut failed = vec![Vec::new(); layer.switches.len()];
-        let Some(unusable) = failures::unusable(scenario)? else {
-            return Ok(Self {
+        let Some(unusable) = unusable else {
+            return Self {
                 layer: layer.clone(),
                 failed,
-            });
+                dark: Vec::new(),
+            };
         };
         for circuit in &unusable.circuits {
             let dark = &unusable.ports[circuit.switch as usize];
@@ -67,10 +110,15 @@ impl WorkingLayer {
                 failed[circuit.switch as usize].push((from as u32, to as u32));
             }
         }
-        Ok(Self {
+        Self {
             layer: layer.with_ports(|switch, port| !unusable.ports[switch][port]),
             failed,
-        })
+            dark: unusable.ports.clone(),
+        }
+    }
+
+    fn is_dark(&self, switch: usize, port: usize) -> bool {
+        self.dark.get(switch).is_some_and(|ports| ports[port])
     }
 
     fn has_failed_circuits(&self) -> bool {
@@ -86,6 +134,33 @@ impl WorkingLayer {
             used.map(|_| format!("optical switch {switch}"))
         });
         used.next()
+    }
+
+    /// Settings of what works as those of the whole layer. What is dark leads nowhere, or where packets
+    /// may be lost, straight on: there they are.
+    pub fn of_all(
+        &self,
+        whole: &OpticalLayer,
+        settings: &[Vec<u32>],
+        may_lose: bool,
+    ) -> Vec<Vec<u32>> {
+        let of_switch = |(switch, ports): (usize, &UplinkPorts)| {
+            let ports = 0..ports.ingress.len();
+            let works = |&port: &usize| !self.is_dark(switch, port);
+            let working: Vec<usize> = ports.clone().filter(works).collect();
+            let nowhere = |port: usize| if may_lose { port as u32 } else { NO_CIRCUIT };
+            let mut all: Vec<u32> = ports.map(nowhere).collect();
+            for ((from, &port), &to) in (0..).zip(&working).zip(&settings[switch]) {
+                let is_set = may_lose || !self.failed[switch].contains(&(from, to));
+                all[port] = if is_set {
+                    working[to as usize] as u32
+                } else {
+                    NO_CIRCUIT
+                };
+            }
+            all
+        };
+        whole.switches.iter().enumerate().map(of_switch).collect()
     }
 }
 
@@ -118,32 +193,15 @@ fn steered(
     let all = layer_of(layer, shape, &tree)?;
     check_keys(layer)?;
     let switches = WorkingLayer::new(&all, scenario)?;
-    let pods = all.pods as usize;
-    let settings = match (layer.circuits, layer.circuits_file.as_deref()) {
+    let amounts = match (layer.circuits, layer.circuits_file.as_deref()) {
         (UplinkCircuits::Unsteered, _) => return Ok(tree),
         (UplinkCircuits::Traffic, _) if !switches.has_failed_circuits() => return Ok(tree),
-        (UplinkCircuits::Traffic, _) => {
-            for_traffic(layer.steering, &switches, vec![0.0; pods * pods])?
-        }
         (UplinkCircuits::Jobs | UplinkCircuits::RunningJobs, _) if scenario.jobs.is_empty() => {
             return Ok(tree);
         }
-        (UplinkCircuits::Jobs, _) => {
-            let of_jobs = sent_by_jobs(&switches, shape, &tree, scenario)?;
-            for_traffic(layer.steering, &switches, sum(&of_jobs, |_| true))?
-        }
         (UplinkCircuits::RunningJobs, _) => {
-            let of_jobs = sent_by_jobs(&switches, shape, &tree, scenario)?;
-            let at_once = |job: usize| scenario.jobs[job].start_ps == 0;
-            for_traffic(layer.steering, &switches, sum(&of_jobs, at_once))?
-        }
-        (UplinkCircuits::Matrix, _) => {
-            let file = layer.matrix_file.as_deref().ok_or_else(|| {
-                let key = "network.optical.matrix_file";
-                SpecError::value(key, "nothing", "a file, as circuits = \"matrix\"")
-            })?;
-            let amounts = read_matrix(file, pods)?;
-            for_traffic(layer.steering, &switches, amounts)?
+            let of_jobs = sent_by_jobs(all.pods, shape, &tree, scenario)?;
+            sum(&of_jobs, |job: usize| scenario.jobs[job].start_ps == 0)
         }
         // What has failed of them stays dark.
         (UplinkCircuits::File, Some(file)) => {
@@ -157,9 +215,24 @@ fn steered(
                 "a file, as circuits = \"file\"",
             ));
         }
+        _ => sent_at_all(layer, shape, (&all, &tree), scenario)?,
     };
+    let settings = for_traffic(layer.steering, &switches, amounts)?;
     let set = switches.layer.set(tree, &settings);
     set.map_err(|error| layer_error(&error))
+}
+
+/// Refuses the time that changes take where there are none.
+fn check_no_changes(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
+    let Some(time) = layer.reconfiguration_ps else {
+        return Ok(());
+    };
+    let (time, circuits) = (Picoseconds(time), layer.circuits.name());
+    let found = format!("{time}, and circuits = \"{circuits}\"");
+    let allowed = "only with circuits that change, \"running-jobs\" or \"traffic\", or with \"jobs\" or \
+                   \"matrix\" where uplinks, optical switches or circuits fail or work again during the run";
+    let key = "network.optical.reconfiguration";
+    Err(SpecError::value(key, found, allowed))
 }
 
 /// Keys that mean something with other circuits only.
@@ -167,7 +240,6 @@ fn check_keys(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
     let key = |name: &str| format!("network.optical.{name}");
     let circuits = layer.circuits;
     let named = circuits.name();
-    let changing = "only with circuits that change, \"running-jobs\" or \"traffic\"";
     if layer.matrix_file.is_some() && circuits != UplinkCircuits::Matrix {
         let found = format!("a file, and circuits = \"{named}\"");
         return Err(SpecError::value(
@@ -176,16 +248,13 @@ fn check_keys(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
             "circuits = \"matrix\"",
         ));
     }
-    if !circuits.change() {
-        for (name, time) in [
-            ("period", layer.period_ps),
-            ("reconfiguration", layer.reconfiguration_ps),
-        ] {
-            if let Some(time) = time {
-                let found = format!("{}, and circuits = \"{named}\"", Picoseconds(time));
-                return Err(SpecError::value(key(name), found, changing));
-            }
-        }
+    let changing = "only with circuits that change, \"running-jobs\" or \"traffic\"";
+    if let Some(time) = layer.period_ps.filter(|_| !circuits.change()) {
+        let found = format!("{}, and circuits = \"{named}\"", Picoseconds(time));
+        return Err(SpecError::value(key("period"), found, changing));
+    }
+    if !circuits.are_decided() {
+        check_no_changes(layer)?;
     }
     if layer.period_ps == Some(0) {
         return Err(SpecError::value(key("period"), "0 s", "at least 1 ps"));
@@ -198,16 +267,43 @@ fn check_keys(layer: &spec::OpticalLayer) -> Result<(), SpecError> {
     Ok(())
 }
 
+/// What pods send to each other where circuits are set for all of a run; nothing where they change.
+///
+/// # Errors
+/// If it cannot be found.
+fn sent_at_all(
+    options: &spec::OpticalLayer,
+    shape: &FatTreeShape,
+    (layer, tree): (&OpticalLayer, &Topology),
+    scenario: &Scenario,
+) -> Result<Vec<f64>, SpecError> {
+    let pods = layer.pods as usize;
+    match options.circuits {
+        UplinkCircuits::Jobs => {
+            let of_jobs = sent_by_jobs(layer.pods, shape, tree, scenario)?;
+            Ok(sum(&of_jobs, |_| true))
+        }
+        UplinkCircuits::Matrix => {
+            let file = options.matrix_file.as_deref().ok_or_else(|| {
+                let key = "network.optical.matrix_file";
+                SpecError::value(key, "nothing", "a file, as circuits = \"matrix\"")
+            })?;
+            read_matrix(file, pods)
+        }
+        _ => Ok(vec![0.0; pods * pods]),
+    }
+}
+
 /// What each job of a scenario sends from pod to pod, in bytes. Placement does not look at uplinks;
 /// where a mapping is fitted to the network, it is to the one without circuits. Shape: jobs × pods ·
 /// pods.
 fn sent_by_jobs(
-    layer: &WorkingLayer,
+    pods: u32,
     shape: &FatTreeShape,
     tree: &Topology,
     scenario: &Scenario,
 ) -> Result<Vec<Vec<f64>>, SpecError> {
-    let pods = layer.layer.pods as usize;
+    let pods = pods as usize;
     let jobs = plan_jobs(scenario, &failures::damaged(tree.clone(), scenario)?)?;
     let of_job = |job: &PlannedJob| {
         let instead = "\"unsteered\", \"file\", \"matrix\" or \"traffic\"";

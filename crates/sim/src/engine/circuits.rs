@@ -14,13 +14,14 @@ use odonata_units::{Picoseconds, PortId, RankId, RouterId};
 use serde::{Deserialize, Serialize};
 
 use super::calendar::{Event, Kind};
+use super::losses::Outages;
 use super::model::Model;
 use super::packets::NIL;
 use super::partition::Partition;
 use super::port::NEVER;
 use super::routed::Tables;
 use super::shared::Shared;
-use crate::circuits::{CircuitControl, NewCircuits, RunSoFar};
+use crate::circuits::{CircuitControl, DARK, NewCircuits, RunSoFar};
 
 /// How often circuits that drain are looked at: about every microsecond, and where they drain for
 /// long every 64th part of that time, so that long drains cost no more looks than short ones.
@@ -79,6 +80,7 @@ fn tables<'a, M: Model>(routing: AnyRouting) -> Result<Tables<'a, M>, SimError> 
     match routing {
         AnyRouting::Tabled(routing) => Ok(Tables::Changed(Arc::new(routing))),
         AnyRouting::Steered(routing) => Ok(Tables::Changed(Arc::new(routing))),
+        AnyRouting::Layered(routing) => Ok(Tables::Changed(Arc::new(routing))),
         _ => Err(parameter(
             Parameter::Routing,
             "another algorithm",
@@ -115,10 +117,9 @@ impl<'c> Circuits<'c> {
             .iter()
             .map(|&sender| match shared.topology.peer[sender.index()] {
                 odonata_network::Peer::Port(receiver) => receiver.0,
-                _ => NIL,
+                _ => DARK.0,
             });
         let receivers: Vec<u32> = receivers.collect();
-        debug_assert!(!receivers.contains(&NIL), "circuits lead to routers");
         for sender in &senders {
             let class = shared.topology.class_of_port[sender.index()];
             shared.circuit_latency = shared
@@ -202,7 +203,7 @@ impl<'c> Circuits<'c> {
                     .map_err(refused)?
             }
         };
-        self.lead(partitions);
+        self.lead(partitions)?;
         set_tables(partitions, tables(routing)?);
         self.silence(partitions);
         Ok(network)
@@ -275,6 +276,7 @@ impl<'c> Circuits<'c> {
             drained: false,
             look,
         });
+        self.lead(partitions)?;
         let mut waiting = Vec::new();
         for &port in &silent {
             let partition = partition_of(partitions, shared, port);
@@ -292,7 +294,10 @@ impl<'c> Circuits<'c> {
             let partition = partition_of(partitions, shared, port);
             let tables = partition.routing.tables.clone();
             for slot in slots {
-                tables.get().route_again(partition, router, slot, at);
+                match partition.is_cut_off(slot, 1, at) {
+                    true => partition.drop_at_router(slot, at),
+                    false => tables.get().route_again(partition, router, slot, at),
+                }
             }
         }
         self.silence(partitions);
@@ -347,7 +352,7 @@ impl<'c> Circuits<'c> {
         set_tables(partitions, tables(routing)?);
         self.state.receivers = change.receivers;
         self.state.silent.clear();
-        self.lead(partitions);
+        self.lead(partitions)?;
         self.silence(partitions);
         if let Some(entry) = self.state.log.last_mut() {
             entry.done = Some(Picoseconds(at));
@@ -355,17 +360,37 @@ impl<'c> Circuits<'c> {
         Ok(())
     }
 
-    /// Tells the senders' ports where they lead.
-    fn lead<M: Model>(&self, partitions: &mut [Box<Partition<'_, M>>]) {
-        for (sender, &receiver) in self.senders.iter().zip(&self.state.receivers) {
+    /// Tells the senders' ports where they lead, and what loses packets then.
+    ///
+    /// # Errors
+    /// Whatever the control reports.
+    fn lead<M: Model>(&self, partitions: &mut [Box<Partition<'_, M>>]) -> Result<(), SimError> {
+        // A sender that is dark waits for the circuit that it gets already, as others do.
+        let change = self.state.change.as_ref();
+        let to_come = change.map_or(&self.state.receivers, |change| &change.receivers);
+        let leads = self.state.receivers.iter().zip(to_come);
+        for (sender, (&now, &then)) in self.senders.iter().zip(leads) {
             let shared = partitions[0].shared;
-            let to = shared.topology.router_of_port(PortId(receiver));
-            let first = shared.topology.first_port[to.index()];
             let partition = partition_of(partitions, shared, sender.0);
             let (local, _) = partition.place_of(sender.0);
             let port = &mut partition.ports.all[local];
-            (port.peer_router, port.peer_port) = (to.0, receiver - first);
+            let receiver = if PortId(now) == DARK { then } else { now };
+            (port.peer_router, port.peer_port) = match PortId(receiver) {
+                DARK => (NIL, NIL),
+                receiver => {
+                    let to = shared.topology.router_of_port(receiver);
+                    (to.0, receiver.0 - shared.topology.first_port[to.index()])
+                }
+            };
         }
+        if let Some(losses) = self.control.losses(&ports(&self.state.receivers))? {
+            let outages = Outages::new(&losses, partitions[0].shared.topology)?;
+            let outages = Arc::new(outages);
+            for partition in partitions {
+                partition.routing.outages = Some(Arc::clone(&outages));
+            }
+        }
+        Ok(())
     }
 
     /// Tells partitions which of their ports send nothing, and when their last packets had left.

@@ -222,6 +222,7 @@ impl<'a, M: Model> Partition<'a, M> {
                     || M::Scheduler::CLASSES
                     || shared.outages.is_some()
                     || shared.config.decisions == Decisions::PerMessage,
+                outages: shared.outages.clone(),
                 snapshot,
                 q_tables: match routing.learns() {
                     true => (base_router..end_router)

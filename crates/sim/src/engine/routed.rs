@@ -11,6 +11,7 @@ use odonata_network::routing::FlowLabels;
 use odonata_units::RouterId;
 
 use super::calendar::GroupedEvents;
+use super::losses::Outages;
 use super::message_routes::MessageRoutes;
 use super::model::Model;
 use super::partition::Partition;
@@ -131,6 +132,8 @@ pub(super) struct RoutingState<'a, M: Model> {
     pub closes_routers: bool,
     /// Whether more follows from what is decided for a packet than where it waits.
     pub keeps_decisions: bool,
+    /// When links are dark, by the circuits of the time.
+    pub outages: Option<Arc<Outages>>,
     pub snapshot: &'a Snapshot,
     /// What the routing algorithm keeps for every router, if it learns. Shape:
     /// routers, or empty.

@@ -1,5 +1,7 @@
 //! What all partitions of a run read and none writes.
 
+use std::sync::Arc;
+
 use odonata_network::routing::Lanes;
 use odonata_network::{LinkClass, LinkKind, Peer, Topology};
 use odonata_run::{
@@ -182,7 +184,7 @@ pub(super) struct Shared<'a> {
     /// The same of circuits that change during the run; `u64::MAX` without.
     pub circuit_latency: u64,
     /// Links that lose packets.
-    pub outages: Option<Box<Outages>>,
+    pub outages: Option<Arc<Outages>>,
 }
 
 fn parameter(parameter: Parameter, found: impl ToString, allowed: impl Into<String>) -> SimError {
@@ -499,7 +501,7 @@ impl<'a> Shared<'a> {
         let stop = measurement.duration.unwrap_or(Picoseconds::LARGEST).0;
         check_measurement(measurement, stop, jobs)?;
         let losses = config.losses.as_ref();
-        let outages = losses.map(|losses| Outages::new(losses, topology).map(Box::new));
+        let outages = losses.map(|losses| Outages::new(losses, topology).map(Arc::new));
         let (first_rank, first_node) = ranks(topology, jobs, config.packet)?;
         let mut shared = Self {
             topology,

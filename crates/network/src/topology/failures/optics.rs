@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use odonata_units::PortId;
+use odonata_units::{Picoseconds, PortId};
 
 use super::{Damage, During, Entry, FailureError, Impairment, wrong};
 use crate::topology::{Peer, Topology};
@@ -94,6 +94,8 @@ pub(super) struct OpticalDamage {
     leads_one_way: bool,
     /// Ports of each switch, none where there are no switches.
     ports: Vec<u32>,
+    /// Number of the first circuit of each switch, and of all circuits.
+    first_circuit: Vec<usize>,
     /// When each is out of service.
     pub switches: BTreeMap<u32, Vec<During>>,
     /// The same of circuits.
@@ -101,6 +103,9 @@ pub(super) struct OpticalDamage {
     /// Uplinks of switches that join routers by circuits alone, which have no link while they are
     /// dark.
     pub dark_uplinks: u32,
+    /// When anything that is laid goes out of service for a part of the run, or a circuit, whether or
+    /// not it is set.
+    pub times: Vec<During>,
 }
 
 impl OpticalDamage {
@@ -109,6 +114,16 @@ impl OpticalDamage {
             return Self::default();
         };
         let [ingress, _] = optics.places();
+        let ports: Vec<u32> = optics
+            .ingress
+            .iter()
+            .map(|ports| ports.len() as u32)
+            .collect();
+        let mut first_circuit = vec![0];
+        for &ports in &ports {
+            let pairs = ports as usize * ports as usize;
+            first_circuit.push(first_circuit[first_circuit.len() - 1] + pairs);
+        }
         let switch = |&(one, other): &(PortId, PortId)| {
             let place = ingress[one.index()].or(ingress[other.index()]);
             place.map(|(switch, _)| switch)
@@ -116,11 +131,8 @@ impl OpticalDamage {
         Self {
             switch_of_link: links.iter().map(switch).collect(),
             leads_one_way: optics.leads_one_way(),
-            ports: optics
-                .ingress
-                .iter()
-                .map(|ports| ports.len() as u32)
-                .collect(),
+            ports,
+            first_circuit,
             ..Self::default()
         }
     }
@@ -140,6 +152,37 @@ impl OpticalDamage {
     pub fn serves(&self, switch: u32, during: During) -> bool {
         let mut out = self.switches.get(&switch).into_iter().flatten();
         !out.any(|other| other.overlaps(during))
+    }
+
+    /// Whether a circuit, of itself and with its switch, can be set during all of a time.
+    pub fn serves_circuit(&self, circuit: OpticalCircuit, during: During) -> bool {
+        let mut out = self.circuits.get(&circuit).into_iter().flatten();
+        self.serves(circuit.switch, during) && !out.any(|other| other.overlaps(during))
+    }
+
+    pub fn lose_circuit(&mut self, circuit: OpticalCircuit, during: During) {
+        self.circuits.entry(circuit).or_default().push(during);
+    }
+
+    /// Numbers of the circuits that can be set: each once, whichever end is named first.
+    pub fn possible_circuits(&self) -> impl Iterator<Item = usize> + '_ {
+        let all = self.first_circuit.last().copied().unwrap_or(0);
+        (0..all).filter(|&number| {
+            let circuit = self.circuit(number);
+            self.leads_one_way || circuit.from < circuit.to
+        })
+    }
+
+    /// The circuit of such a number: switch by switch, by ingress and egress port.
+    pub fn circuit(&self, number: usize) -> OpticalCircuit {
+        let later = self.first_circuit.partition_point(|&first| first <= number);
+        let (switch, first) = (later - 1, self.first_circuit[later - 1]);
+        let ports = self.ports[switch] as usize;
+        OpticalCircuit {
+            switch: switch as u32,
+            from: ((number - first) / ports) as u32,
+            to: ((number - first) % ports) as u32,
+        }
     }
 
     /// Switches that are out for the whole run, and those that fail during it.
@@ -234,17 +277,16 @@ impl Damage {
             let message = format!("circuit {circuit} is out of service with its optical switch");
             return wrong(entry, message);
         }
-        let known = self.optical.circuits.entry(circuit).or_default();
-        if known.iter().any(|other| other.overlaps(during)) {
+        if !self.optical.serves_circuit(circuit, during) {
             let message = format!("circuit {circuit} is out of service already at that time");
             return wrong(entry, message);
         }
-        known.push(during);
+        self.optical.lose_circuit(circuit, during);
         Ok(())
     }
 
-    /// What circuits must not use from the start of the run on.
-    pub(super) fn unusable(&self, optics: &Optics) -> Unusable {
+    /// What circuits must not use at a time, for which what is dark then is marked as lost.
+    pub(super) fn unusable(&self, optics: &Optics, time: Picoseconds) -> Unusable {
         let mut dark = vec![false; optics.laid.ports()];
         for link in 0..self.links.len() {
             if self.is_dark(link) {
@@ -253,13 +295,14 @@ impl Damage {
             }
         }
         let ports = optics.ingress.iter();
-        let lasting = self.optical.circuits.iter();
-        let lasting = lasting.filter(|(_, during)| during.contains(&During::WHOLE_RUN));
+        let out = |during: &[During]| during.iter().any(|during| during.contains(time));
+        let circuits = self.optical.circuits.iter();
+        let circuits = circuits.filter(|(_, during)| out(during));
         Unusable {
             ports: ports
                 .map(|ports| ports.iter().map(|port| dark[port.index()]).collect())
                 .collect(),
-            circuits: lasting.map(|(&circuit, _)| circuit).collect(),
+            circuits: circuits.map(|(&circuit, _)| circuit).collect(),
         }
     }
 
@@ -283,6 +326,7 @@ impl Damage {
         let side = |link: usize, port: PortId| usize::from(self.links[link].0 != port);
         let mut links = Vec::new();
         let mut left = Vec::new();
+        let mut switch_of_link = Vec::new();
         let mut timed = BTreeMap::new();
         let mut impaired = BTreeMap::new();
         for (a, b) in network.links() {
@@ -312,6 +356,8 @@ impl Damage {
             }
             let here = links.len();
             let dark = of_ends.contains(&0.0) || out.contains(&During::WHOLE_RUN);
+            let of = &self.optical.switch_of_link;
+            switch_of_link.push(of[x].or(of[y]));
             links.push((a, b));
             left.push(if dark { [0.0; 2] } else { of_ends });
             if dark {
@@ -338,6 +384,11 @@ impl Damage {
         let by_circuits_alone = |&link: &usize| self.links[link].0 == self.links[link].1;
         let dark = (0..self.links.len()).filter(by_circuits_alone);
         self.optical.dark_uplinks = dark.filter(|&link| self.is_dark(link)).count() as u32;
+        let of_circuits = self.optical.circuits.values();
+        let laid = self.timed.values().chain(of_circuits).flatten();
+        let lasting = |during: &&During| **during != During::WHOLE_RUN;
+        self.optical.switch_of_link = switch_of_link;
+        self.optical.times = laid.filter(lasting).copied().collect();
         (self.links, self.left) = (links, left);
         (self.timed, self.impaired) = (timed, impaired);
         Ok(self)

@@ -33,6 +33,9 @@ pub struct UplinkPorts {
     pub egress: Vec<(PortId, u32)>,
 }
 
+/// In settings: an ingress port that leads nowhere.
+pub const NO_CIRCUIT: u32 = u32::MAX;
+
 /// The optical switches of a fat tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpticalLayer {
@@ -200,8 +203,8 @@ impl OpticalLayer {
     }
 
     /// `tree` with its uplinks led through the switches: `settings` says of every switch to
-    /// which egress port each ingress port leads. Shape of `settings`: switches × connected
-    /// ports.
+    /// which egress port each ingress port leads, if not nowhere, [`NO_CIRCUIT`]. Shape of `settings`:
+    /// switches × connected ports.
     ///
     /// # Errors
     /// If a setting is no matching, or some router cannot be reached any more.
@@ -222,6 +225,9 @@ impl OpticalLayer {
             let ports = switch.ingress.len();
             let mut used = vec![false; ports];
             let once = |&to: &u32| {
+                if to == NO_CIRCUIT {
+                    return true;
+                }
                 let used = used.get_mut(to as usize);
                 used.is_some_and(|used| !std::mem::replace(used, true))
             };
@@ -230,7 +236,10 @@ impl OpticalLayer {
                 return Err(OpticalLayerError::NoMatching { switch, ports });
             }
             for (&(from, _), (place, &to)) in switch.ingress.iter().zip((0..).zip(setting)) {
-                tree.peer[from.index()] = Peer::Port(switch.egress[to as usize].0);
+                tree.peer[from.index()] = match switch.egress.get(to as usize) {
+                    Some(&(egress, _)) => Peer::Port(egress),
+                    None => Peer::Unconnected,
+                };
                 steered += u32::from(to != place);
             }
         }
@@ -238,7 +247,8 @@ impl OpticalLayer {
             return Ok(tree);
         }
         let title = format!("{}, {steered} uplinks steered", tree.title);
-        one_way(tree, title)
+        let leads_nowhere = settings.iter().flatten().any(|&to| to == NO_CIRCUIT);
+        one_way(tree, title, leads_nowhere)
     }
 
     /// `tree` while some of its circuits change: ports whose circuits change send to nothing, but
@@ -259,14 +269,16 @@ impl OpticalLayer {
             let ports = self.switches.iter().zip(changing);
             ports.flat_map(|(switch, changing)| switch.ingress.iter().zip(changing))
         };
-        for (&(port, _), &changes) in each() {
-            keeps_one[tree.router_of_port(port).index()] |= !changes;
+        for ((&(port, _), &changes), &to) in each().zip(settings.iter().flatten()) {
+            let stays = !changes && to != NO_CIRCUIT;
+            keeps_one[tree.router_of_port(port).index()] |= stays;
         }
         let silent = each().filter(|&(&(port, _), &changes)| {
             changes && keeps_one[tree.router_of_port(port).index()]
         });
         let silent: Vec<PortId> = silent.map(|(&(port, _), _)| port).collect();
-        without_circuits(tree, &silent)
+        // No leaf lacks a way to another, but switches above may lack all ways up to them.
+        without(tree, &silent, true)
     }
 }
 
@@ -274,19 +286,28 @@ impl OpticalLayer {
 ///
 /// # Errors
 /// If some router cannot be reached any more.
-pub fn without_circuits(
+pub fn without_circuits(tree: Topology, ports: &[PortId]) -> Result<Topology, OpticalLayerError> {
+    without(tree, ports, false)
+}
+
+fn without(
     mut tree: Topology,
     ports: &[PortId],
+    may_be_disconnected: bool,
 ) -> Result<Topology, OpticalLayerError> {
     for port in ports {
         tree.peer[port.index()] = Peer::Unconnected;
     }
     let title = format!("{}, while circuits change", tree.title);
-    one_way(tree, title)
+    one_way(tree, title, may_be_disconnected)
 }
 
 /// The same links as a network in which some lead one way.
-fn one_way(tree: Topology, title: String) -> Result<Topology, OpticalLayerError> {
+fn one_way(
+    tree: Topology,
+    title: String,
+    may_be_disconnected: bool,
+) -> Result<Topology, OpticalLayerError> {
     Ok(Topology::new(Wiring {
         title,
         link_classes: tree.link_classes,
@@ -295,7 +316,7 @@ fn one_way(tree: Topology, title: String) -> Result<Topology, OpticalLayerError>
         first_port: tree.first_port,
         peer: tree.peer,
         class_of_port: tree.class_of_port,
-        may_be_disconnected: false,
+        may_be_disconnected,
         one_way: true,
     })?)
 }

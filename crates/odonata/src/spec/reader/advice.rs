@@ -164,7 +164,7 @@ pub(super) fn takes(key: &KeyDeclaration) -> String {
         Kind::Text | Kind::Written(_) => "a text in quotes".to_owned(),
         Kind::File(_) => "the name of a file in quotes".to_owned(),
         Kind::List(_) => "a list".to_owned(),
-        Kind::Numbers => "a list of numbers or a text such as \"3-8\"".to_owned(),
+        Kind::Numbers => "a number, a list of numbers, or a text such as \"3-8\"".to_owned(),
         Kind::Table(_) | Kind::Kinds(_) | Kind::Pair(_) | Kind::ByName(_) => "a table".to_owned(),
         Kind::Forms(_) | Kind::Any | Kind::Label => "a value".to_owned(),
     }

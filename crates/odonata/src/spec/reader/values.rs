@@ -202,7 +202,7 @@ impl Reader<'_> {
             },
             Kind::Text => match given {
                 Value::String(text) => self.text(path, key, text),
-                _ => self.wrong(path, given, "a text in quotes"),
+                _ => self.wrong(path, given, key.called.unwrap_or("a text in quotes")),
             },
             Kind::Written(grammar) => {
                 let Value::String(text) = given else {
@@ -233,7 +233,10 @@ impl Reader<'_> {
             },
             Kind::List(inner) => match given {
                 Value::Array(values) => self.list(path, inner, key, values),
-                _ => self.wrong(path, given, &word("a list")),
+                _ => {
+                    let list = list_of_one(path, inner, key, given);
+                    self.wrong(path, given, &word(&list))
+                }
             },
             Kind::Numbers => self.numbers(path, given),
             Kind::Table(name) => self.inner_table(path, name, key, given),
@@ -483,6 +486,11 @@ impl Reader<'_> {
                 all_right.then(|| given.clone())
             }
             Value::String(text) => ranges(text).map(|numbers| numbers.into_iter().collect()),
+            // One of them.
+            Value::Number(number) => {
+                let number = number.as_u64().filter(|&one| one <= u64::from(u32::MAX));
+                number.map(|one| vec![one].into())
+            }
             _ => None,
         };
         if found.is_none() {
@@ -505,6 +513,43 @@ pub(in crate::spec) fn put(form: &mut Object, within: &[&str], part: Object) {
     let inner = form.entry(*outer).or_insert_with(|| Object::new().into());
     if let Some(inner) = inner.as_object_mut() {
         put(inner, rest, part);
+    }
+}
+
+/// What a list may be where one entry is given: the line to write, if the entry makes a list.
+fn list_of_one(path: &str, inner: &Kind, key: &KeyDeclaration, given: &Value) -> String {
+    let name = path.rsplit('.').next().unwrap_or(path);
+    let fits = match inner {
+        Kind::Table(_) => given.is_object(),
+        Kind::Text | Kind::Name(_) => given.is_string(),
+        Kind::Integer => given.is_u64(),
+        _ => false,
+    };
+    match key.fewest_entries {
+        _ if !fits => "a list".to_owned(),
+        Some(fewest) if fewest > 1 => {
+            let (given, more) = (inline(given), ", \u{2026}".repeat(fewest - 1));
+            format!("a list of {fewest}: {name} = [{given}{more}]")
+        }
+        _ => format!("a list: {name} = [{}]", inline(given)),
+    }
+}
+
+/// A value on one line of TOML.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Array(values) => {
+            let values: Vec<String> = values.iter().map(inline).collect();
+            format!("[{}]", values.join(", "))
+        }
+        Value::Object(keys) => {
+            let keys = keys.iter();
+            let keys: Vec<String> = keys
+                .map(|(key, value)| format!("{key} = {}", inline(value)))
+                .collect();
+            format!("{{ {} }}", keys.join(", "))
+        }
+        value => value.to_string(),
     }
 }
 

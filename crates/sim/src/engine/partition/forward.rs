@@ -100,7 +100,7 @@ impl<M: Model> Partition<'_, M> {
         let slot = event.payload();
         let now = self.window.start + event.offset();
         let keeps_decisions = self.routing.keeps_decisions;
-        if keeps_decisions && self.is_cut_off(slot, now) {
+        if keeps_decisions && self.is_cut_off(slot, 0, now) {
             self.drop_at_router(slot, now);
             return;
         }
@@ -487,7 +487,7 @@ impl<M: Model> Partition<'_, M> {
             latency = (way + u64::from(resent) * 2 * way).max((*last + first).saturating_sub(head));
             *last = end + latency;
             self.accounts.resent_bytes += u64::from(resent) * u64::from(size);
-            if let Some(outages) = &self.shared.outages {
+            if let Some(outages) = &self.routing.outages {
                 let number = self.base_port as usize + port;
                 loss = outages.on_port(number, now, end + latency);
             }

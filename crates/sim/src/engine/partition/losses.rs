@@ -28,19 +28,20 @@ pub(super) struct LostOnLink {
 }
 
 impl<M: Model> Partition<'_, M> {
-    /// Whether no route leads from a packet's node, at whose router it is, to where it goes.
+    /// Whether no route leads from a packet's node to where it goes, if the packet is at the node's
+    /// router: if it has been routed by as many routers.
     #[cold]
-    pub(super) fn is_cut_off(&self, slot: u32, now: u64) -> bool {
-        let (Some(outages), packet) = (&self.shared.outages, &self.packets.hot[slot as usize])
+    pub(in crate::engine) fn is_cut_off(&self, slot: u32, routers: u16, now: u64) -> bool {
+        let (Some(outages), packet) = (&self.routing.outages, &self.packets.hot[slot as usize])
         else {
             return false;
         };
         let destination = || self.packets.contents[slot as usize].destination;
-        packet.routers == 0 && outages.are_apart(packet.source, destination(), now)
+        packet.routers == routers && outages.are_apart(packet.source, destination(), now)
     }
 
     /// Drops a packet that has just arrived at a router.
-    pub(super) fn drop_at_router(&mut self, slot: u32, now: u64) {
+    pub(in crate::engine) fn drop_at_router(&mut self, slot: u32, now: u64) {
         let left = now.max(self.packets.hot[slot as usize].tail);
         self.release_input(slot, left);
         self.lose(slot, now);
