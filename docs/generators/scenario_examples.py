@@ -391,6 +391,12 @@ nodes = "0-15"
 at = "30 d"
 until = "31 d"
 """,
+    "Hold": """\
+[schedule]
+log = "theta_2022.swf"
+network = { level = "flow", machine = "theta-machine.toml", mpi_share = "10%..50%" }
+hold = { above = "20%", at_most = "30 min" }
+""",
     "NodeFailures": """\
 [schedule]
 log = "year.parquet"

@@ -96,6 +96,7 @@ HEADINGS = {
     "Reservation": "Reservations",
     "NodeOutage": "Outages",
     "NodeFailures": "Failures of nodes",
+    "Hold": "Holding jobs",
     "NamedLink": "Link classes of a wiring file",
     "TimeBorder": "Part of a trace: by time",
     "RegionBorder": "Part of a trace: by function",
@@ -247,6 +248,7 @@ def scenario_page(root: Path) -> str:
         "NodeOutage", "###", "`[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)"
     )
     page.definition("NodeFailures", "###", "`[schedule.failures]`")
+    page.definition("Hold", "###", "`[schedule.hold]`")
     return page.finish()
 
 

@@ -95,6 +95,12 @@ impl Demands {
         }
     }
 
+    /// Rate that a user wants; 0 of none.
+    pub fn wanted(&self, user: UserId) -> f64 {
+        let user = self.users[user.0 as usize].as_ref();
+        user.map_or(0.0, |user| user.wanted)
+    }
+
     /// Rate of a user as of the last settling; 0 before its first.
     pub fn rate(&self, user: UserId) -> f64 {
         self.users[user.0 as usize]

@@ -5,6 +5,7 @@ mod conservative;
 mod counted;
 mod failures;
 mod grap;
+mod hold;
 mod machine;
 mod metrics;
 mod network;
@@ -28,7 +29,9 @@ pub use grap::GrapMachine;
 pub use machine::{Ask, Machine, PlacedMachine, Pool, Withheld};
 pub use metrics::{Class, Occupancy, Spread, Summary, occupancy, size_classes, summarise};
 pub use network::{Allocation, AsLogged, Network};
-pub use options::{Arrival, Estimate, Larger, OptionError, Options, Passes, Policy, Share, Window};
+pub use options::{
+    Arrival, Estimate, Hold, Larger, OptionError, Options, Passes, Policy, Share, Window,
+};
 pub use order::{Multifactor, Order};
 pub use pass::{Begin, Decided, Waiting, pass};
 pub use schedule::{Fate, GroupSpread, LostRun, Row, Run, Schedule, Started};

@@ -72,7 +72,7 @@ _TIMES = (
 )
 _TEXTS = ("id", "user", "reason", "traffic", "mode", "node_list", "group_nodes")
 _LATER = (
-    *("requeues", "lost_run_s", "group_nodes"),
+    *("requeues", "lost_run_s", "held_s", "group_nodes"),
     *("mode", "communication_share", "traffic", "node_list"),
 )
 #: A column of the occupancy, where nodes can fail.

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 TOO_FEW = "too few were free"
 WITHHELD = "enough were free, but a maintenance or reservation came before the job's time was over"
+HELD = "they were held as the network was busy"
 BEHIND_OTHERS = "enough were free, but other jobs waited already"
 ELSEWHERE = (
     "enough were free and nobody else waited: not where the job may run, or the scheduler's next "
@@ -73,15 +74,18 @@ def reasons(schedule: Schedule, most: int = 3) -> list[Reason]:
     kept = most_withheld(withheld(schedule), when, when + asked[waited])
     too_few = free < size[waited]
     withheld_ = ~too_few & (free - kept < size[waited])
-    behind = ~too_few & ~withheld_ & (queue > 0)
+    held = ~too_few & ~withheld_
+    held &= numbers(jobs, "held_s")[ran][waited] > 0 if "held_s" in jobs.column_names else False
+    behind = ~too_few & ~withheld_ & ~held & (queue > 0)
     wait, again = wait[waited], again[waited]
     found = [
         Reason(text, int(which.sum()), float(wait[which].sum()))
         for text, which in (
             (TOO_FEW, too_few & ~again),
             (WITHHELD, withheld_ & ~again),
+            (HELD, held & ~again),
             (BEHIND_OTHERS, behind & ~again),
-            (ELSEWHERE, ~(too_few | withheld_ | behind | again)),
+            (ELSEWHERE, ~(too_few | withheld_ | held | behind | again)),
             (AGAIN, again),
         )
         if which.any()

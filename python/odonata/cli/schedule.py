@@ -253,10 +253,11 @@ def _of_option(
             return replace(problem, path=option.option, message=message)
     if is_log and problem.path == "schedule.network.machine":
         return replace(problem, path="--network", message="needs --machine SCENARIO")
-    if is_log and problem.path == "schedule.failures.mtbf":
-        of_failures = [o.option for o, _ in given if o.key.startswith("schedule.failures.")]
-        message = f"missing; without it {', '.join(of_failures)} would change nothing"
-        return replace(problem, path="--mtbf", message=message)
+    for table, key, named in (("failures", "mtbf", "--mtbf"), ("hold", "above", "--hold-above")):
+        if is_log and problem.path == f"schedule.{table}.{key}":
+            others = [o.option for o, _ in given if o.key.startswith(f"schedule.{table}.")]
+            message = f"missing; without it {', '.join(others)} would change nothing"
+            return replace(problem, path=named, message=message)
     return problem
 
 

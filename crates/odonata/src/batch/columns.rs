@@ -280,6 +280,10 @@ pub(super) fn schedule_table(log: &JobLog, schedule: &Schedule, unit: Unit) -> T
         let lost = rows.iter().map(|row| row.lost_time().0);
         add("lost_run_s", Column::I64(lost.collect()));
     }
+    if rows.iter().any(|row| row.held.is_some()) {
+        let held = rows.iter().map(|row| row.held.map_or(0, |held| held.0));
+        add("held_s", Column::I64(held.collect()));
+    }
     table
 }
 

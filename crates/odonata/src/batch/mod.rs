@@ -41,6 +41,7 @@ use spec::Resolved;
 
 use crate::coupling::Planned;
 use crate::error::{Error, SpecError, refused};
+use crate::spec::{CircuitSource, Family};
 use crate::tables::Table;
 
 /// Reads a job log.
@@ -122,6 +123,9 @@ pub fn schedule_jobs(
              (--whole-nodes), or without network, or with speed-ups from a table",
         ));
     }
+    if options.hold.is_some() {
+        check_hold(given.network.as_ref().and_then(NetworkSpec::wired))?;
+    }
     let modes = match &given.modes {
         None => vec![],
         Some(modes) => modes::modes(log, modes)?,
@@ -195,6 +199,26 @@ pub fn schedule_jobs(
         meta.insert("cost".to_owned(), cost);
     }
     Ok(reported)
+}
+
+/// Refuses to hold jobs where they share no links, or where trying one sets circuits.
+fn check_hold(wired: Option<&crate::spec::Network>) -> Result<(), Error> {
+    let (found, allowed) = match wired.map(|wired| &wired.topology) {
+        None => (
+            "no links that jobs share",
+            "only with the network levels flow and packet",
+        ),
+        Some(Family::ReconfigurableDragonfly(machine))
+            if machine.circuits == CircuitSource::Jobs =>
+        {
+            (
+                "circuits for jobs",
+                "only without: they give a job links of its own",
+            )
+        }
+        Some(_) => return Ok(()),
+    };
+    Err(Error::Spec(SpecError::value("hold", found, allowed)))
 }
 
 /// A machine that tells nodes apart, and gives the first free ones to a job.

@@ -293,6 +293,11 @@ impl FallibleNetwork for ApplicationNetwork {
         Ok(())
     }
 
+    fn speed_alone(&self, job: u32) -> f64 {
+        let behaviour = self.behaviours[job as usize].as_ref();
+        behaviour.map_or(1.0, |behaviour| behaviour.scale)
+    }
+
     fn report(&self) -> Value {
         self.machine
             .report(self.windows.simulated, self.windows.reused)

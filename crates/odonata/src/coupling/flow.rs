@@ -353,6 +353,11 @@ impl FallibleNetwork for FlowNetwork {
         Ok(())
     }
 
+    fn speed_alone(&self, job: u32) -> f64 {
+        let wanted = self.users.get(&job).map(|&user| self.demands.wanted(user));
+        wanted.map_or(1.0, |own| self.jobs[job as usize].speed(own))
+    }
+
     fn report(&self) -> Value {
         match &self.circuits {
             None => Value::Null,

@@ -328,6 +328,11 @@ impl FallibleNetwork for PacketNetwork {
         }
         Ok(())
     }
+    fn speed_alone(&self, job: u32) -> f64 {
+        let talker = self.talkers.get(&job);
+        talker.map_or(1.0, |talker| self.jobs[job as usize].speed(talker.own))
+    }
+
     fn report(&self) -> Value {
         let engine = &self.engine;
         engine.machine.report(engine.windows, engine.reused)

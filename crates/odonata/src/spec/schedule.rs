@@ -7,7 +7,7 @@ use odonata_declare::table::Declared;
 use odonata_declare::{Listed, Named};
 use odonata_scheduler::Seconds;
 use odonata_scheduler::batch::{
-    Arrival, Estimate, Larger, Multifactor, Options, Order, Passes, Policy,
+    self, Arrival, Estimate, Larger, Multifactor, Options, Order, Passes, Policy,
 };
 use serde::{Deserialize, Serialize};
 
@@ -308,6 +308,20 @@ table! {
 }
 
 table! {
+    /// Jobs that could start are held while the network is busy, so that others may start before them.
+    /// The network is tried with the job on the nodes that it would get.
+    pub struct Hold {
+        /// With network flow or packet: hold a job that could start while it and the running jobs would
+        /// lose more than this share of its work to each other, counted by their nodes: `20%` of a job
+        /// of 64 nodes is what 12.8 nodes do.
+        above: f64 = 0.0 => Notes { needed: true, quantity: Some("share"), command_line: CommandLine::named("--hold-above", "SHARE"), ..Notes::AMOUNT },
+        /// With hold-above: how long a job is held at most, from when it first could have started. Then
+        /// it waits as any other.
+        at_most_s: i64 = 3600 => Notes { command_line: CommandLine::named("--hold-at-most", "TIME"), ..SPAN },
+    }
+}
+
+table! {
     /// Nodes that are withheld for the jobs of some users.
     pub struct Reservation {
         /// When, and how many nodes.
@@ -391,6 +405,9 @@ table! {
         failures: Option<NodeFailures> = None,
         /// Jobs whose node fails are put back into the queue and run again from their beginning.
         requeue: bool = true => Notes { command_line: CommandLine { option: Some("--no-requeue"), off: Some("Jobs whose node fails are not put back into the queue."), ..CommandLine::NONE }, ..Notes::NONE },
+        /// Jobs are held while the network is busy. Default: none is.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        hold: Option<Hold> = None,
         /// Withhold nodes for jobs of these users.
         reservation: Vec<Reservation> = Vec::new() => Notes { command_line: CommandLine::value("START..END,NODES,USER,…"), ..Notes::NONE },
     }
@@ -438,6 +455,10 @@ impl Schedule {
                 LargerName::Cut => Larger::Cut,
                 LargerName::Refuse => Larger::Refuse,
             },
+            hold: self.hold.as_ref().map(|hold| batch::Hold {
+                above: hold.above,
+                at_most: Seconds(hold.at_most_s),
+            }),
             ..Options::default()
         })
     }
@@ -476,6 +497,7 @@ pub(super) fn schedule_tables() -> Vec<TableDeclaration> {
         Reservation::declaration(),
         NodeOutage::declaration(),
         NodeFailures::declaration(),
+        Hold::declaration(),
         schedule,
     ]
 }

@@ -78,7 +78,7 @@ impl<M: Machine> Simulation<'_, M> {
     /// A pass, if the future can be found by counting; `false` if nothing was done.
     pub(super) fn pass_counted(&mut self, now: Seconds) -> bool {
         // A job may ask for more nodes than work just now, which plans by counting do not know.
-        if !self.no_windows(now) || self.nodes_out.is_some() {
+        if !self.no_windows(now) || self.nodes_out.is_some() || self.options.hold.is_some() {
             return false;
         }
         let mut counted = match self.counted.take() {

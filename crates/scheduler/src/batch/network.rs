@@ -30,6 +30,14 @@ pub trait Network {
     /// A job ends, or is killed.
     fn end(&mut self, job: u32, now: Seconds);
 
+    /// What would be lost if a job began now on these nodes: the seconds of work that it and those
+    /// that run would do less in a second than without each other, counted by the nodes of each, over
+    /// what the job would do alone. Changes nothing.
+    fn loss(&mut self, job: u32, allocation: &Allocation<'_>) -> f64 {
+        let _ = (job, allocation);
+        0.0
+    }
+
     /// Nodes that jobs may have, ascending, where the network gives nodes to jobs.
     fn nodes(&self) -> Option<Vec<NodeId>> {
         None

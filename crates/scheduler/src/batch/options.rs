@@ -72,6 +72,15 @@ pub struct Window {
     pub users: Vec<String>,
 }
 
+/// Jobs that could start are held while the network is busy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Hold {
+    /// Loss ([`super::Network::loss`]) above which a job is held.
+    pub above: f64,
+    /// How long a job is held at most, from when it first could have started.
+    pub at_most: Seconds,
+}
+
 /// What counts as a job's time of submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
@@ -139,6 +148,8 @@ pub struct Options {
     pub windows: Vec<Window>,
     /// Nodes that fail.
     pub outages: Outages,
+    /// Whether jobs are held while the network is busy.
+    pub hold: Option<Hold>,
 }
 
 impl Default for Options {
@@ -155,6 +166,7 @@ impl Default for Options {
             share: Share::Nodes,
             windows: Vec::new(),
             outages: Outages::default(),
+            hold: None,
         }
     }
 }
@@ -203,6 +215,9 @@ pub enum OptionError {
     /// No processors.
     #[error("0 processors per node; a node has at least 1")]
     Processors,
+    /// Holding that makes no sense.
+    #[error("jobs are held above a loss of {} for at most {}; allowed: a loss from 0 on, and at least 1 s", .0.above, .0.at_most)]
+    Hold(Hold),
     /// Nodes that fail.
     #[error(transparent)]
     Outages(#[from] OutageError),
@@ -249,6 +264,11 @@ impl Options {
         }
         if self.share == Share::Processors(0) {
             return Err(OptionError::Processors);
+        }
+        if let Some(hold) = self.hold
+            && (!hold.above.is_finite() || hold.above < 0.0 || hold.at_most <= Seconds::ZERO)
+        {
+            return Err(OptionError::Hold(hold));
         }
         for window in &self.windows {
             if window.end <= window.start {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::machine::Machine;
+use super::network::Allocation;
 use super::pass::{Waiting, around_reservations, first_that_fit, first_within_windows};
 use super::queue::Place;
 use super::schedule::Started;
@@ -171,5 +172,38 @@ impl<M: Machine> Simulation<'_, M> {
         self.promises = kept;
         self.broken_promises += broken;
         starts
+    }
+
+    /// Takes the job of a start out of the queue until the pass ends, if it is to be held.
+    ///
+    /// A job is held no longer than the option allows from when it first could have started, also if
+    /// it comes again after a failure; and never where nothing runs.
+    pub(super) fn holds(&mut self, start: &Start<M::Held>, now: Seconds) -> bool {
+        let Some(hold) = self.options.hold else {
+            return false;
+        };
+        let task = start.task;
+        let since = self.held.since(task).unwrap_or(now);
+        if now >= since + hold.at_most || self.running.is_empty() {
+            return false;
+        }
+        let allocation = Allocation {
+            nodes: self.tasks[task as usize].nodes,
+            groups: M::groups(&start.held),
+            placed: M::nodes(&start.held),
+        };
+        if self.network.loss(task, &allocation) <= hold.above {
+            return false;
+        }
+        self.held.hold(task, since, since + hold.at_most);
+        self.queue.remove(task);
+        true
+    }
+
+    /// Puts those that this pass has held back into the queue.
+    pub(super) fn put_held_back(&mut self) {
+        for task in std::mem::take(&mut self.held.now) {
+            self.queue.insert_again(task);
+        }
     }
 }

@@ -76,6 +76,8 @@ pub struct Row {
     pub groups: Option<Vec<(u32, u32)>>,
     /// How it was spread over groups, where the machine knows them.
     pub spread: Option<GroupSpread>,
+    /// How long after it first could have started it did, if it was held as the network was busy.
+    pub held: Option<Seconds>,
     /// Runs after which it was put back into the queue.
     pub lost: Vec<LostRun>,
 }
@@ -138,6 +140,7 @@ impl Row {
             placed: None,
             groups: None,
             spread: None,
+            held: None,
             lost: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ use odonata_units::NodeId;
 use thiserror::Error;
 
 use super::counted::Counted;
+use super::hold::Held;
 use super::machine::{Ask, Machine};
 use super::network::{Allocation, AsLogged, Network};
 use super::nodes_out::NodesOut;
@@ -148,6 +149,8 @@ pub(super) struct Simulation<'a, M: Machine> {
     pub(super) broken_promises: u64,
     /// Where nodes can fail.
     pub(super) nodes_out: Option<NodesOut<M>>,
+    /// Jobs that are held as the network is busy.
+    pub(super) held: Held,
 }
 
 /// A start that a pass decided on.
@@ -240,6 +243,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             passes: 0,
             broken_promises: 0,
             nodes_out,
+            held: Held::default(),
         })
     }
 
@@ -262,6 +266,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             next_change,
             due,
             self.wake,
+            self.held.next(),
         ];
         next.into_iter().flatten().min()
     }
@@ -275,6 +280,7 @@ impl<'a, M: Machine> Simulation<'a, M> {
             self.wake = None;
             events.any = true;
         }
+        events.any |= self.held.pass(now);
         // Ends come before submissions of the same second.
         while let Some((&(at, number), &task)) = self.ends.first_key_value()
             && at <= now
@@ -432,6 +438,9 @@ impl<'a, M: Machine> Simulation<'a, M> {
         let still = self.network.begin(task, &allocation, job.work, now);
         debug_assert!(still >= 0.0 && still.is_finite(), "job {task}: {still} s");
         row.start = Some(now);
+        if let Some(hold) = self.options.hold {
+            row.held = self.held.starts(task, hold, now);
+        }
         row.started = Some(how);
         row.placed = M::nodes(&held).map(<[_]>::to_vec);
         let mut placed = Vec::new();
@@ -556,18 +565,28 @@ impl<'a, M: Machine> Simulation<'a, M> {
         }
         self.sort(now);
         self.start_in_reservations(now);
-        let starts = match self.options.policy {
-            Policy::InOrder => self.in_order(now),
-            Policy::Backfill { depth } => self.backfill(now, depth),
-            Policy::Conservative => self.conservative(now),
-        };
+        loop {
+            let held = self.held.now.len();
+            let starts = match self.options.policy {
+                Policy::InOrder => self.in_order(now),
+                Policy::Backfill { depth } => self.backfill(now, depth),
+                Policy::Conservative => self.conservative(now),
+            };
+            self.carry_out(starts, now);
+            // What was planned for those that are held is there for others.
+            if self.held.now.len() == held {
+                break;
+            }
+        }
         self.unexpected_end = false;
-        self.carry_out(starts, now);
+        self.put_held_back();
     }
 
     pub(super) fn carry_out(&mut self, starts: Vec<Start<M::Held>>, now: Seconds) {
         for start in starts {
-            self.start(start, now);
+            if !self.holds(&start, now) {
+                self.start(start, now);
+            }
         }
     }
 
