@@ -1,9 +1,9 @@
 //! What the control of live switches asks of a scenario's network: what its optical switches
 //! are plugged into, which circuits a job's groups get, and which way a packet goes.
 
-use odonata_network::routing::{Hop, PacketRoute, RouterView, RoutingTask};
+use odonata_network::routing::RoutingTask;
 use odonata_network::topology::{Circuits, SwitchPort, without_circuits};
-use odonata_network::{Peer, Routing, Topology};
+use odonata_network::{Routing, Topology};
 use odonata_steering::{Demand, Strategy, circuits_for};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{GroupId, NodeId, PortId, RouterId};
@@ -16,6 +16,7 @@ use crate::topology::circuits::usable;
 use crate::topology::classes_of;
 use crate::topology::families::reconfigurable::{links, structure, uplinks, wired};
 use crate::topology::optics::optical_layer;
+use crate::ways::{Way, way};
 
 /// A port of an optical switch: the group (in a fat tree, the pod) and the router that a fibre
 /// leads to, and the port there, counted from the router's first.
@@ -199,102 +200,10 @@ fn silent_ports(scenario: &Scenario, silent: &[(usize, usize)]) -> Result<Vec<Po
     silent.iter().map(port).collect()
 }
 
-/// The way of a packet through an idle network.
-pub(crate) struct Way {
-    /// Its routers, and how it leaves them.
-    pub hops: Vec<(RouterId, Hop)>,
-    /// Whether the algorithm drew any of them at random.
-    pub is_drawn: bool,
-}
-
-/// The way from one node to another.
-///
-/// # Errors
-/// If there is none.
-pub(crate) fn way<R: Routing>(
-    topology: &Topology,
-    routing: &R,
-    key: StreamKey,
-    from: NodeId,
-    to: NodeId,
-) -> Result<Way, SpecError> {
-    let end = topology.router_of_node(to);
-    let port = topology.port_of_node[to.index()].0 - topology.first_port[end.index()];
-    let mut route = PacketRoute::injected(end, port as u16);
-    let mut at = topology.router_of_node(from);
-    let none = |why: &str| {
-        let message = format!("no way from node {from} to node {to}: {why}");
-        Err(SpecError::new("network.routing", message))
-    };
-    if !routing.connects(at, end) {
-        return none("no links or circuits join them");
-    }
-    let mut view = Idle {
-        key,
-        entity: (u64::from(from.0) << 32) | u64::from(to.0),
-        draws: 0,
-        source: from,
-        q_table: Vec::new(),
-    };
-    let mut hops = Vec::new();
-    let mut injected = true;
-    // No algorithm visits a router more often than twice.
-    while hops.len() <= 2 * topology.routers() {
-        if R::LEARNS {
-            view.q_table = routing.initial_q_table(at);
-        }
-        let hop = routing.next_hop(&mut view, at, injected, &mut route);
-        route.vc = hop.vc;
-        injected = false;
-        hops.push((at, hop));
-        let port = topology.first_port[at.index()] + u32::from(hop.port);
-        match topology.peer[port as usize] {
-            Peer::Node(_) => {
-                let is_drawn = view.draws > 0;
-                return Ok(Way { hops, is_drawn });
-            }
-            Peer::Port(peer) => at = topology.router_of_port(peer),
-            Peer::Unconnected => return none("the algorithm leads to a dark port"),
-        }
-    }
-    none("the algorithm leads in a circle")
-}
-
-/// A router of an idle network.
-struct Idle {
-    key: StreamKey,
-    entity: u64,
-    draws: u32,
-    source: NodeId,
-    q_table: Vec<f32>,
-}
-
-impl RouterView for Idle {
-    fn occupancy_bytes(&mut self, _port: u16) -> u64 {
-        0
-    }
-
-    fn remote_occupancy_bytes(&self, _port: PortId) -> u64 {
-        0
-    }
-
-    fn random_below(&mut self, bound: u32) -> u32 {
-        self.draws += 1;
-        self.key.below(self.entity, self.draws, bound)
-    }
-
-    fn source_node(&self) -> NodeId {
-        self.source
-    }
-
-    fn q_table(&self) -> &[f32] {
-        &self.q_table
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use odonata_network::LinkKind;
+    use odonata_network::Peer;
 
     use super::*;
     use crate::spec::{CircuitSource, Dragonfly, FatTree, Network, OpticalLayer};

@@ -11,11 +11,11 @@ use odonata_network::{Routing, Topology};
 use odonata_units::NodeId;
 use odonata_units::random::{Purpose, StreamKey};
 
-use crate::control::way;
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
 use crate::spec::{Family, Scenario};
 use crate::subnet::read_subnet;
+use crate::ways::way;
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
 const SUBNETS: [&str; 2] = ["ibnetdiscover.txt", "opensm-subnet.lst"];

@@ -63,6 +63,7 @@ mod tables;
 mod testing;
 mod topology;
 mod traces;
+mod ways;
 
 pub use bench::{BenchOptions, BenchResult, bench, bench_scenario};
 pub use bisection::{BISECTION_STEPS, bisection_width};
