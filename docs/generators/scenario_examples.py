@@ -155,6 +155,10 @@ packet = "2 KiB"
 warmup = "10 us"
 duration = "50 us"
 """,
+    "Skip": """\
+[simulation]
+skip = { error = "1 %" }
+""",
     "Mpi": """\
 [mpi]
 eager_limit = "16 KiB"

@@ -53,6 +53,7 @@ HEADINGS = {
     "Nic": "Network interfaces",
     "CongestionControl": "Congestion control",
     "Simulation": "Simulation",
+    "Skip": "Skipped iterations",
     "Mpi": "Message protocol",
     "HostTime": "Host times",
     "WithinNode": "Messages within a node",
@@ -165,6 +166,7 @@ def scenario_page(root: Path) -> str:
     page.definition("Storage", "##", "`[storage]`; see [storage](storage.md)")
     page.definition("ServerBuffer", "###", "`[storage.burst_buffer]`")
     page.definition("Simulation", "##", "`[simulation]`")
+    page.definition("Skip", "###", "`[simulation] skip = { … }`")
     page.definition("Mpi", "##", "`[mpi]`")
     page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
     page.definition("WithinNode", "###", "`[mpi.within_node]`")

@@ -13,7 +13,8 @@ use crate::communicator::Communicator;
 use crate::cursor::Cursor;
 use crate::parallelism::Parallelism;
 use crate::program::{
-    Action, Idle, ProcessorId, Program, ProgramError, RankProgram, RequestId, Step, Totals, Waiting,
+    Action, Idle, ProcessorId, Program, ProgramError, RankProgram, Repetition, RequestId, Step,
+    Totals, Waiting,
 };
 use crate::script::{Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 
@@ -319,6 +320,11 @@ impl<S: Script + ?Sized> Operations for Place<'_, S> {
         self.script.parallelism(&self.cursor, communicator)
     }
 
+    fn skip(&mut self, iterations: u32) -> bool {
+        self.script.skip(&mut self.cursor, iterations);
+        true
+    }
+
     fn save(&self) -> Vec<u8> {
         postcard::to_stdvec(&self.cursor).expect("memory to write to")
     }
@@ -357,6 +363,10 @@ impl<S: Script> Program for Asynchronously<S> {
     fn iterations(&self) -> u32 {
         Script::iterations(&self.0)
     }
+
+    fn repetition(&self) -> Option<Repetition> {
+        Some(Script::repetition(&self.0))
+    }
 }
 
 impl<S: Script> Program for S {
@@ -378,6 +388,10 @@ impl<S: Script> Program for S {
 
     fn iterations(&self) -> u32 {
         Script::iterations(self)
+    }
+
+    fn repetition(&self) -> Option<Repetition> {
+        Some(Script::repetition(self))
     }
 }
 
@@ -523,6 +537,10 @@ impl<O: Operations> RankProgram for Interpreter<O> {
         let part = number.and_then(|number| state.parts.get(&number));
         self.operations
             .parallelism(part.map(|(part, _)| part.communicator()))
+    }
+
+    fn skip(&mut self, iterations: u32) -> bool {
+        self.operations.skip(iterations)
     }
 
     fn save(&self) -> Vec<u8> {

@@ -41,7 +41,7 @@ pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Rates, Turn};
 pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{
     Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
-    RankProgram, RequestId, Step, Totals, Waiting,
+    RankProgram, Repetition, RequestId, Step, Totals, Waiting,
 };
 pub use script::{Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 pub use storage::{BesideServers, FileSystem};

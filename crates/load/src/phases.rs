@@ -11,7 +11,7 @@ use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::parallelism::Parallelism;
-use crate::program::{Action, Totals};
+use crate::program::{Action, Repetition, Totals};
 use crate::script::{Handle, Operation, SCRIPT_CONTEXT, Script};
 
 /// A division of a job's ranks into groups of equal size, such as the rows of a
@@ -505,6 +505,15 @@ impl Script for Phases {
 
     fn iterations(&self) -> u32 {
         self.iterations
+    }
+
+    fn repetition(&self) -> Repetition {
+        // Each iteration runs through every script from its beginning.
+        Repetition::Same
+    }
+
+    fn skip(&self, cursor: &mut Cursor, iterations: u32) {
+        cursor.part += u64::from(iterations) * (self.body.length + 1);
     }
 
     fn as_phases(&self) -> Option<&Phases> {

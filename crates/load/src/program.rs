@@ -225,6 +225,15 @@ pub struct Totals {
     pub messages: u64,
 }
 
+/// How the iterations of a program resemble each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Repetition {
+    /// Each does what the one before did.
+    Same,
+    /// What is sent, or where to, differs from one to the next.
+    Varied,
+}
+
 /// What is wrong with a program that runs, such as a damaged trace: file, place,
 /// reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -248,6 +257,12 @@ pub trait RankProgram: Send {
     /// rank waits for. `None` of its own computing, and of programs that are no training.
     fn parallelism(&self, _request: Option<RequestId>) -> Option<Parallelism> {
         None
+    }
+
+    /// Goes on as if so many more iterations lay behind it, and so many fewer before it. What is
+    /// under way stays. Whether it can do that: programs with a [`Program::repetition`] can.
+    fn skip(&mut self, _iterations: u32) -> bool {
+        false
     }
 
     /// Its state, for a checkpoint.
@@ -287,4 +302,9 @@ pub trait Program: Send + Sync {
 
     /// Iterations that every rank runs; 0 if that is not known beforehand.
     fn iterations(&self) -> u32;
+
+    /// How its iterations resemble each other; `None` if they cannot be [skipped](RankProgram::skip).
+    fn repetition(&self) -> Option<Repetition> {
+        None
+    }
 }

@@ -10,7 +10,7 @@ use crate::communicator::Communicator;
 use crate::cursor::Cursor;
 use crate::parallelism::Parallelism;
 use crate::phases::Phases;
-use crate::program::{Action, Context, ProgramError, Totals};
+use crate::program::{Action, Context, ProgramError, Repetition, Totals};
 
 /// Where the messages of [`Operation::Send`] and [`Operation::Receive`] match.
 pub const SCRIPT_CONTEXT: Context = Context::unordered(0);
@@ -123,6 +123,16 @@ pub trait Script: Send + Sync {
     /// Iterations that every rank runs.
     fn iterations(&self) -> u32;
 
+    /// How its iterations resemble each other.
+    fn repetition(&self) -> Repetition {
+        Repetition::Same
+    }
+
+    /// Moves a place so many iterations on.
+    fn skip(&self, cursor: &mut Cursor, iterations: u32) {
+        cursor.iteration += iterations;
+    }
+
     /// The script as phases, if that is what it is made of: then it can be part
     /// of others.
     fn as_phases(&self) -> Option<&Phases> {
@@ -192,6 +202,14 @@ impl Script for Arc<dyn Script> {
         (**self).iterations()
     }
 
+    fn repetition(&self) -> Repetition {
+        (**self).repetition()
+    }
+
+    fn skip(&self, cursor: &mut Cursor, iterations: u32) {
+        (**self).skip(cursor, iterations);
+    }
+
     fn as_phases(&self) -> Option<&Phases> {
         (**self).as_phases()
     }
@@ -216,6 +234,11 @@ pub trait Operations: Send {
     /// See [`Script::parallelism`].
     fn parallelism(&self, _communicator: Option<u32>) -> Option<Parallelism> {
         None
+    }
+
+    /// See [`RankProgram::skip`](crate::RankProgram::skip).
+    fn skip(&mut self, _iterations: u32) -> bool {
+        false
     }
 
     /// The place in it, for a checkpoint.

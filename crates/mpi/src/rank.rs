@@ -180,6 +180,16 @@ impl<'a> Rank<'a> {
         self.program = None;
     }
 
+    /// Goes on as if so many more iterations lay behind it. Whether it can.
+    pub fn skip(&mut self, iterations: u32) -> bool {
+        let program = self.program.as_mut();
+        let moved = program.is_some_and(|program| program.skip(iterations));
+        if moved {
+            self.record.iterations += iterations;
+        }
+        moved
+    }
+
     /// Its state, and that of its program while that runs.
     pub fn save(&self) -> (RankRecord, Option<Vec<u8>>) {
         let program = self.program.as_ref().map(|program| program.save());

@@ -5,6 +5,7 @@ use odonata_run::Outcome;
 
 use crate::cost::Cost;
 use crate::jobs::PlannedJob;
+use crate::skip::Skipped;
 use crate::spec::Scenario;
 use crate::steady::JobStatistics;
 
@@ -28,6 +29,9 @@ pub struct Run {
     /// Whether the run ended because its means were precise enough, where that was
     /// asked for. If not, it went on for all of its duration.
     pub precise: Option<bool>,
+    /// Times that were passed over, where that was asked for, in order; what was measured includes
+    /// what they would have brought.
+    pub skipped: Vec<Skipped>,
     /// What the simulation cost, without its preparation.
     pub cost: Cost,
 }

@@ -81,6 +81,12 @@ pub(crate) fn check(scenario: &Scenario) -> Result<(), SpecError> {
             "nothing, as its runs cannot be paused",
         ),
         (
+            "simulation.skip",
+            simulation.skip.is_some(),
+            "a table",
+            "nothing, as its runs cannot be paused",
+        ),
+        (
             "simulation.threads",
             simulation.threads > 1,
             "several",

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::collectives::{links_of, of_nccl};
 use crate::finished::Run;
 use crate::load::global_bandwidth;
+use crate::skip::Skipped;
 use crate::spec::{Family, Load, Motif, MotifKind, Scenario};
 
 impl Run {
@@ -59,12 +60,38 @@ impl Run {
             "bytes_per_packet": outcome.bytes_per_packet,
             "bytes_per_port": outcome.bytes_per_port,
         });
+        if scenario.simulation.skip.is_some() {
+            meta["skipped"] = skipped(run);
+        }
         let collectives = collectives(run);
         if !collectives.is_empty() {
             meta["collectives"] = collectives.into();
         }
         meta
     }
+}
+
+/// The times that were passed over, with how sure what is said of them is, and the iterations of
+/// each job.
+fn skipped(run: &Run) -> Value {
+    let one = |skipped: &Skipped| {
+        let jobs = skipped.jobs.iter().map(|of| {
+            json!({
+                "job": run.jobs[of.job].plan.name,
+                "first": of.first,
+                "iterations": of.iterations,
+            })
+        });
+        json!({
+            "from_ps": skipped.from.0,
+            "time_ps": skipped.time.0,
+            "exact": skipped.exact,
+            "time_error": skipped.time_error,
+            "link_error": skipped.link_error,
+            "jobs": jobs.collect::<Vec<_>>(),
+        })
+    };
+    run.skipped.iter().map(one).collect()
 }
 
 /// How NCCL carries out the collectives that jobs call again and again, and the bytes of a rank's vector.

@@ -19,6 +19,7 @@ use crate::finished::Run;
 use crate::jobs::plan_jobs_with;
 use crate::parameter_keys::key_of;
 use crate::routing::{build_routing, lanes, traffic_classes};
+use crate::skip::Skipper;
 use crate::spec::{self, Scenario};
 use crate::steady::{JobStatistics, SteadyState};
 use crate::topology::switches::changing_circuits;
@@ -83,6 +84,11 @@ pub(crate) fn run_with(
     let plans: Vec<JobPlan> = jobs.iter().map(|job| job.plan.clone()).collect();
     let mut simulation = Simulation::new(scenario, &topology, &engine, &plans)?;
     let asked = &scenario.simulation;
+    let skip = asked.skip.as_ref();
+    if skip.is_some() {
+        crate::skip::check_run(&plans, session.is_some(), simulation.circuits.is_some())?;
+    }
+    let (error, warmup) = (skip.map(|skip| skip.error), simulation.measurement.warmup);
     let mut steady = SteadyState::new(
         &plans,
         Picoseconds(asked.duration_ps.unwrap_or(u64::MAX)),
@@ -93,8 +99,14 @@ pub(crate) fn run_with(
     let mut simulate = |state: Option<&mut dyn Read>, observer: &mut dyn Observer| {
         measured(|| simulation.simulate(state, observer))
     };
+    let mut skipped = Vec::new();
     let (outcome, cost) = match session {
-        None => simulate(None, &mut steady),
+        None => {
+            let mut skipper = Skipper::new(&plans, error, warmup, &mut steady);
+            let found = simulate(None, &mut skipper);
+            skipped = skipper.skipped;
+            found
+        }
         Some(mut session) => {
             let (before, state, mut keeper) = session.keeper(&mut steady);
             let (outcome, cost) = simulate(state, &mut keeper);
@@ -105,19 +117,21 @@ pub(crate) fn run_with(
     if !scenario.record.communication {
         outcome.traffic.clear();
     }
+    let statistics = JobStatistics::all(
+        &outcome.timeline,
+        &plans,
+        &outcome.jobs.iter().map(|job| job.end).collect::<Vec<_>>(),
+        outcome.warmup,
+        outcome.end,
+    );
+    let (warmup_found, precise) = (steady.warmup_found, steady.precise);
+    crate::skip::add(&skipped, &mut outcome, &plans, &topology);
     Ok(Run {
         scenario: scenario.clone(),
-        statistics: JobStatistics::all(
-            &outcome.timeline,
-            &plans,
-            &outcome.jobs.iter().map(|job| job.end).collect::<Vec<_>>(),
-            outcome.warmup,
-            outcome.end,
-        ),
-        warmup_found: asked
-            .detect_warmup
-            .then(|| steady.warmup_found.unwrap_or(false)),
-        precise: asked.precision.map(|_| steady.precise),
+        statistics,
+        warmup_found: asked.detect_warmup.then(|| warmup_found.unwrap_or(false)),
+        precise: asked.precision.map(|_| precise),
+        skipped,
         outcome,
         virtual_channels: traffic_classes(scenario)
             * match engine {
@@ -267,6 +281,7 @@ pub(crate) fn broken_rules(scenario: &Scenario) -> Vec<SpecError> {
     let rules = [
         crate::flow::check(scenario),
         check_steady(scenario),
+        crate::skip::check(scenario),
         crate::jobs::check_classes(scenario),
         crate::jobs::check_noise(scenario),
         crate::storage::check(scenario),

@@ -75,7 +75,7 @@ pub use router::{
     TrafficClass,
 };
 pub use schedule::{LargerName, OrderName, PolicyName, Reading, Schedule, Stretch};
-pub use simulation::{Arrivals, Engine, Record, Simulation};
+pub use simulation::{Arrivals, Engine, Record, Simulation, Skip};
 pub use source::{key_lines, toml_value};
 pub use storage::{ServerBuffer, Storage};
 pub use table::{CommandLine, KeyDeclaration, Kind, Rule, TableDeclaration, Test};

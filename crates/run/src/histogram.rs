@@ -1,6 +1,8 @@
 //! Distributions with bounded relative error in little memory (HDR-style:
 //! G. Tene's HdrHistogram keeps the same kind of buckets).
 
+use crate::ratio::Ratio;
+
 /// Counts of `u64` values in buckets whose width is at most 1/128 of their value,
 /// so every quantile is exact to 0.4 % (half a bucket). Minimum, maximum and mean are exact.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -86,6 +88,24 @@ impl Histogram {
         self.sum += other.sum;
         self.min = self.min.min(other.min);
         self.max = self.max.max(other.max);
+    }
+
+    /// Adds the values that came between two states of a histogram, so often.
+    pub fn repeat(&mut self, before: &Self, after: &Self, times: Ratio) {
+        if after.total == before.total {
+            return;
+        }
+        if after.counts.len() > self.counts.len() {
+            self.counts.resize(after.counts.len(), 0);
+        }
+        let earlier = before.counts.iter().copied().chain(std::iter::repeat(0));
+        let counts = after.counts.iter().zip(earlier);
+        for (mine, (later, earlier)) in self.counts.iter_mut().zip(counts) {
+            let more = times.of(later - earlier);
+            *mine += more;
+            self.total += more;
+        }
+        self.sum += times.of_wide(after.sum - before.sum);
     }
 
     /// Whether it is one that values have made, `most` at most, and not a state from

@@ -15,6 +15,7 @@ mod noise;
 mod observer;
 mod outcome;
 mod parameter;
+mod ratio;
 mod storage;
 mod timeline;
 
@@ -35,12 +36,13 @@ pub use histogram::Histogram;
 pub use limits::check_times;
 pub use memory::{Megabytes, shortage, within_memory};
 pub use noise::Noise;
-pub use observer::{Observer, PausedRun, Wish};
+pub use observer::{Jump, Observer, Pause, PausedRun, Standing, Wish};
 pub use outcome::{
     Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,
     LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity,
     RankInterval, RankShare, RankTimes, Reconfiguration, Share, Timeline, Traffic,
 };
 pub use parameter::Parameter;
+pub use ratio::Ratio;
 pub use storage::{BurstBuffer, Medium, MediumState, ServerCounts, ServerUse, Servers, Service};
 pub use timeline::TimelineCollector;

@@ -640,6 +640,9 @@ def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]
             "[yellow]No steady state was found[/] in the first half of the duration; what came "
             f"before {display.duration(run['warmup_ps'])} counts as warm-up all the same."
         )
+    extrapolated = skipped(run)
+    if extrapolated is not None:
+        remarks.append(f"[yellow]{escape(extrapolated)}[/]")
     if run["precision_reached"] is not None:
         asked = display.percent(run["precision"])
         at = display.duration(run["simulated_ps"])
@@ -649,6 +652,33 @@ def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]
             else f"[yellow]The precision of {asked} was not reached[/] within the duration, {at}."
         )
     return remarks
+
+
+def skipped(run: Mapping[str, Any]) -> str | None:
+    """How much was extrapolated, and how sure that is; ``None`` where nothing was to be skipped.
+
+    Args:
+        run: The entry of a summary.
+    """
+    if "skipped" not in run:
+        return None
+    if not run["skipped"]:
+        return "Nothing was skipped: too few iterations repeat themselves or have precise means."
+    counts: dict[str, int] = {}
+    for one in run["skipped"]:
+        for job in one["jobs"]:
+            counts[job["job"]] = counts.get(job["job"], 0) + job["iterations"]
+    means = [one for one in run["skipped"] if not one["exact"]]
+    how = "all that is counted had repeated exactly"
+    if means:
+        time, links = (
+            display.percent(max(one[error] for one in means))
+            for error in ("time_error", "link_error")
+        )
+        how = f"± {time} in their mean time, ± {links} of the busiest link's load (95 % confidence)"
+    of_jobs = ", ".join(f"{count:,} of {job}" for job, count in counts.items())
+    share = display.percent(run["skipped_ps"] / run["simulated_ps"])
+    return f"{share} of the time is extrapolated, not simulated: iterations {of_jobs}; {how}."
 
 
 def _held_back(pairs: int, longest: Mapping[str, Any], whose: str = "") -> str:

@@ -53,6 +53,7 @@ _META = {
     **dict.fromkeys(("virtual_channels", "timeline_bin_ps"), Maybe(int)),
     **dict.fromkeys(("warmup_found", "precision_reached"), Maybe(bool)),
     "precision": Maybe(float),
+    "skipped": Maybe([object]),
 }
 
 

@@ -174,6 +174,9 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         "lost_bytes": meta.get("lost_bytes", 0),
         "resent_bytes": meta.get("resent_bytes", 0),
     }
+    if "skipped" in meta:
+        run["skipped_ps"] = sum(one["time_ps"] for one in meta["skipped"])
+        run["skipped"] = meta["skipped"]
     network_kinds = ("local", "global")
     intervals: dict[int, dict[str, dict[str, Any]]] = {}
     for row in tables["statistics"].to_pylist():

@@ -12,7 +12,7 @@ use crate::cursor::Cursor;
 use crate::error::LoadError;
 use crate::grid::Grid;
 use crate::phases::Phase;
-use crate::program::Totals;
+use crate::program::{Repetition, Totals};
 use crate::script::{Operation, Script};
 
 odonata_declare::table! {
@@ -333,5 +333,10 @@ impl Script for Mesh {
 
     fn iterations(&self) -> u32 {
         self.iterations
+    }
+
+    fn repetition(&self) -> Repetition {
+        // The sphere moves.
+        Repetition::Varied
     }
 }

@@ -5,7 +5,7 @@ use odonata_units::{Bytes, Picoseconds, RankId};
 use super::steps::Repeat;
 use crate::cursor::Cursor;
 use crate::error::LoadError;
-use crate::program::{Action, Totals};
+use crate::program::{Action, Repetition, Totals};
 use crate::script::{Handle, Need, Operation, Script};
 use crate::storage::{Extent, FileSystem};
 
@@ -311,6 +311,11 @@ impl Script for Checkpoint {
 
     fn iterations(&self) -> u32 {
         self.repeat.iterations
+    }
+
+    fn repetition(&self) -> Repetition {
+        // Each writes new files, which begin at other servers.
+        Repetition::Varied
     }
 }
 

@@ -10,6 +10,7 @@ use super::random_cycle::RandomCycle;
 use super::steps::{Repeat, Stepped, Steps};
 use crate::error::LoadError;
 use crate::pattern::{Pattern, Permutation};
+use crate::program::Repetition;
 
 /// In every iteration each rank sends to its partner (or partners) under a
 /// pattern and waits until it has received from the rank whose partner it is.
@@ -146,6 +147,13 @@ impl Steps for ExchangeSteps {
 
     fn messages(&self, _: u32) -> u64 {
         self.messages
+    }
+
+    fn repetition(&self) -> Repetition {
+        match self.partners {
+            Partners::Fixed(_) | Partners::Ring => Repetition::Same,
+            Partners::Random(_) => Repetition::Varied,
+        }
     }
 
     fn tag(&self, step: u32) -> u32 {

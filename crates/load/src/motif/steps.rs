@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cursor::Cursor;
 use crate::error::LoadError;
-use crate::program::{Action, Totals};
+use crate::program::{Action, Repetition, Totals};
 use crate::script::{Operation, SCRIPT_CONTEXT, Script};
 
 /// How often a motif runs, and how long each rank computes before each exchange.
@@ -123,6 +123,11 @@ pub trait Steps: Send + Sync {
 
     /// Number of messages that all ranks together send in `step` of any iteration.
     fn messages(&self, step: u32) -> u64;
+
+    /// How iterations resemble each other.
+    fn repetition(&self) -> Repetition {
+        Repetition::Same
+    }
 
     /// Tag of the messages of `step`. Differs between steps of a window in which
     /// a rank sends to the same rank twice.
@@ -294,5 +299,9 @@ impl<S: Steps> Script for Stepped<S> {
 
     fn iterations(&self) -> u32 {
         self.repeat.iterations
+    }
+
+    fn repetition(&self) -> Repetition {
+        self.steps.repetition()
     }
 }

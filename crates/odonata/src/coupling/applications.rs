@@ -67,6 +67,7 @@ impl ApplicationNetwork {
             warmup_ps: 0,
             detect_warmup: false,
             precision: None,
+            skip: None,
             threads: match engine {
                 spec::Engine::Packet => spec.simulation.threads,
                 spec::Engine::Flow => 1,

@@ -9,7 +9,7 @@ use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
     HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
     NodeNetwork, Noise, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer, SharedNodes,
-    Simulation, SizedError, SizedRate, SizedSpread, Storage, TrafficClass, WithinNode,
+    Simulation, SizedError, SizedRate, SizedSpread, Skip, Storage, TrafficClass, WithinNode,
 };
 use crate::registry::registry;
 
@@ -22,6 +22,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         congestion::declaration(),
         Nic::declaration(),
         Routing::declaration(),
+        Skip::declaration(),
         Simulation::declaration(),
         HostTime::declaration(),
         WithinNode::declaration(),

@@ -47,6 +47,10 @@ table! {
         /// traffic; `duration` is then the longest that the run may take. Default: the run takes
         /// all of `duration`.
         precision: Option<f64> = None => Notes { quantity: Some("share"), least: Some(1e2), most: Some(5e5), ..Notes::NONE },
+        /// Passes over iterations of jobs once it is known what they bring: what tables say of them
+        /// is extrapolated, and marked. Default: everything is simulated.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        skip: Option<Skip> = None,
         /// Width of a bin of the timeline. Default: chosen so that there are at most 1,024 bins.
         timeline_bin_ps: Option<u64> = None => Notes::POSITIVE,
         /// Number of threads that simulate; results do not depend on it.
@@ -58,6 +62,18 @@ table! {
         "a duration, as the longest with `precision`";
     refuse "warmup" when [("warmup", Test::Reaches("duration"))] =>
         "less than the duration, {duration}";
+}
+
+table! {
+    /// When iterations are passed over: where all that is counted repeats to the last byte and
+    /// picosecond, or where means are known well enough. The last iterations of a job are simulated,
+    /// and what follows when another job starts or ends.
+    pub struct Skip {
+        /// Largest half-width of the 95 % confidence intervals of the mean time of a job's iterations,
+        /// as a share of the mean, and of the load of every link, as a share of the load of the
+        /// busiest.
+        error: f64 = 0.01 => Notes { quantity: Some("share"), least: Some(1e2), most: Some(5e5), ..Notes::NONE },
+    }
 }
 
 table! {

@@ -161,8 +161,12 @@ const WHEEL: usize = 1 << 10;
 pub(super) struct Calendar {
     /// A window is `2^shift` ps.
     shift: u32,
-    /// Number of the first window that has not been taken yet.
+    /// Number of the first window that has not been taken yet, or not to its end.
     next: u64,
+    /// Windows are taken up to this time only.
+    limit: u64,
+    /// All events before this time have been taken.
+    reached: u64,
     /// Events of windows `next .. next + WHEEL`, by window modulo `WHEEL`.
     wheel: Box<[Vec<Event>; WHEEL]>,
     /// Windows of the wheel that have events, one bit each.
@@ -182,6 +186,8 @@ impl Calendar {
         Self {
             shift,
             next: 0,
+            limit: u64::MAX,
+            reached: 0,
             wheel: Box::new([const { Vec::new() }; WHEEL]),
             occupied: [0; WHEEL / 64],
             far: BinaryHeap::new(),
@@ -191,15 +197,15 @@ impl Calendar {
         }
     }
 
-    /// Length of a window in ps.
-    pub fn window(&self) -> u64 {
-        1 << self.shift
-    }
-
-    /// First point in time after window `window`.
+    /// First point in time after window `window`, or where it is cut off.
     #[inline(always)]
     pub fn end_of(&self, window: u64) -> u64 {
-        (window + 1) << self.shift
+        ((window + 1) << self.shift).min(self.limit)
+    }
+
+    /// Cuts off at `limit` the window that it lies in: its later events stay pending.
+    pub fn cut_at(&mut self, limit: u64) {
+        self.limit = limit;
     }
 
     #[inline(always)]
@@ -287,6 +293,17 @@ impl Calendar {
         }
     }
 
+    /// All events before this time have been taken.
+    pub fn reached(&self) -> u64 {
+        self.reached
+    }
+
+    /// When that window begins, or goes on if it has been cut off.
+    pub fn next_time(&self) -> Option<u64> {
+        let next = self.next_window();
+        next.map(|window| (window << self.shift).max(self.reached))
+    }
+
     /// The first window that may still get events.
     pub fn first_open(&self) -> u64 {
         self.next
@@ -307,7 +324,7 @@ impl Calendar {
     }
 
     /// Takes the events of `window`, the result of [`Calendar::next_window`],
-    /// grouped by router. Later pushes must lie after this window.
+    /// grouped by router; those up to the limit, if it is cut off. Later pushes must lie after them.
     pub fn take(&mut self, window: u64, grouped: &mut GroupedEvents) {
         // The heap may hold events of windows that the wheel reaches now.
         while let Some(&Reverse(event)) = self.far.peek() {
@@ -318,11 +335,18 @@ impl Calendar {
             self.far.pop();
             self.push_to_wheel(of_event, event);
         }
-        self.next = window + 1;
+        let end = self.end_of(window);
+        self.next = end >> self.shift;
+        self.reached = end;
         let place = window as usize & (WHEEL - 1);
         let mut taken = std::mem::take(&mut self.wheel[place]);
         self.occupied[place / 64] &= !(1 << (place % 64));
         let start = window << self.shift;
+        if self.next == window {
+            for late in taken.extract_if(.., |event| event.time >= end) {
+                self.push_to_wheel(window, late);
+            }
+        }
         grouped.groups.clear();
         if taken.len() > MOST_AT_ONCE {
             let reason = format!("{} of them in one window of time", taken.len());

@@ -240,7 +240,7 @@ struct Exchange<'s> {
     step: u64,
     /// Steps end at multiples of this, if set.
     boundary: Option<u64>,
-    /// All stop at this time; the start of a window, or [`NEVER`].
+    /// All stop at this time, or [`NEVER`].
     pause: u64,
     /// Whether open-loop jobs would go on for ever after the others.
     background: bool,
@@ -261,16 +261,20 @@ pub(super) fn boundary(shared: &Shared<'_>) -> u64 {
 }
 
 /// Runs all partitions until the end, or until `observer` wants something else,
-/// but not beyond `pause`. `reported`: when the observer last received progress, so that
-/// it receives it however often a run pauses.
+/// but not beyond the window that `pause` lies in, and not beyond `exact_pause`. `reported`: when
+/// the observer last received progress, so that it receives it however often a run pauses.
 pub(super) fn drive<M: Model>(
     shared: &Shared<'_>,
     partitions: &mut [Box<Partition<'_, M>>],
     pause: Option<Picoseconds>,
+    exact_pause: Option<Picoseconds>,
     observer: &mut dyn Observer,
     reported: &mut Instant,
 ) -> End {
-    let exchange = Exchange::new(shared, partitions, pause);
+    let exchange = Exchange::new(shared, partitions, pause, exact_pause);
+    for partition in &mut *partitions {
+        partition.calendar.cut_at(exchange.pause);
+    }
     // So that a report before the first step tells where all are.
     for (index, partition) in partitions.iter().enumerate() {
         exchange.announce(index, partition);
@@ -304,6 +308,7 @@ impl<'s> Exchange<'s> {
         shared: &'s Shared<'s>,
         partitions: &[Box<Partition<'_, M>>],
         pause: Option<Picoseconds>,
+        exact_pause: Option<Picoseconds>,
     ) -> Self {
         let threads = partitions.len();
         let window = 1u64 << shared.window_shift();
@@ -316,6 +321,7 @@ impl<'s> Exchange<'s> {
         let pause = pause.map_or(NEVER, |at| {
             at.0.checked_next_multiple_of(window).unwrap_or(NEVER)
         });
+        let pause = exact_pause.map_or(pause, |at| pause.min(at.0));
         Self {
             shared,
             barrier: Barrier::new(threads),
@@ -453,7 +459,9 @@ impl<'s> Exchange<'s> {
             {
                 return;
             }
-            let mut end = (begin + self.step).min(self.shared.stop).min(self.pause);
+            // The window may have been begun before a pause.
+            let first = begin >> shift << shift;
+            let mut end = (first + self.step).min(self.shared.stop).min(self.pause);
             if let Some(boundary) = self.boundary {
                 let number = begin / boundary;
                 let latest = partition.latest_boundary;
@@ -483,7 +491,8 @@ impl<'s> Exchange<'s> {
                 end = end.min((number + 1) * boundary);
             }
             while let Some(window) = partition.next_window() {
-                if window << shift >= end {
+                // One that was cut off here goes on after the pause.
+                if (window << shift).max(partition.calendar.reached()) >= end {
                     break;
                 }
                 routing.simulate(partition, window, &mut events);
@@ -512,9 +521,7 @@ impl<'s> Exchange<'s> {
 
     fn announce<M: Model>(&self, index: usize, partition: &Partition<'_, M>) {
         let bulletin = &self.bulletins[index];
-        let next = partition
-            .next_window()
-            .map_or(NEVER, |window| window << self.shared.window_shift());
+        let next = partition.calendar.next_time().unwrap_or(NEVER);
         let failed = partition.ranks.failure.is_some();
         // Messages of open-loop jobs with an end wait for nobody: they count as stimuli.
         let pending = partition.pending();

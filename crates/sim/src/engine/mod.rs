@@ -23,25 +23,27 @@ mod probe;
 mod protocol;
 mod queues;
 mod ranks;
+mod repetition;
 mod routed;
 mod scheduler;
 mod shared;
 mod switch;
 mod table;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::{Read, Write};
 use std::sync::Barrier;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
+use odonata_mpi::Stage;
 use odonata_network::routing::{AnyRouting, RoutingTask};
 use odonata_network::{Routing, Topology};
 use odonata_run::{
     Arrival, CongestionControl, Conservation, Crossbar, Decisions, EngineConfig, HeldPair, JobLoad,
     JobOutcome, JobPlan, LinkAttribution, LinkOutcome, Measurement, Megabytes, Observer, Outcome,
-    PairTraffic, Parameter, PausedRun, RankInterval, RankShare, RankTimes, Reconfiguration,
-    ServerUse, SimError, TimelineCollector, within_memory,
+    PairTraffic, Parameter, Pause, PausedRun, RankInterval, RankShare, RankTimes, Reconfiguration,
+    ServerUse, SimError, Standing, TimelineCollector, within_memory,
 };
 use odonata_units::{Picoseconds, RankId, RouterId};
 
@@ -346,12 +348,21 @@ fn simulate_within<M: Model>(
     }
     let mut look = deadlock::next_look(partitions[0].now);
     let mut wanted = observer.next_pause();
+    let mut exactly = observer.exact_pause();
     let mut reported = Instant::now();
     let done_at = loop {
         let looks = (look < shared.stop).then_some(Picoseconds(look));
         let due = circuits.as_ref().and_then(Circuits::due);
         let pause = wanted.into_iter().chain(looks).chain(due).min();
-        match driver::drive(&shared, &mut partitions, pause, observer, &mut reported) {
+        let end = driver::drive(
+            &shared,
+            &mut partitions,
+            pause,
+            exactly,
+            observer,
+            &mut reported,
+        );
+        match end {
             End::Interrupted(at) => return Err(SimError::Interrupted { at }),
             End::Complete(done_at) => {
                 // What is given up as the run ends may be what others wait for.
@@ -374,19 +385,27 @@ fn simulate_within<M: Model>(
                 if let Some(circuits) = &mut circuits {
                     circuits.act(&shared, &mut partitions, at.0)?;
                 }
-                if !asked && wanted.is_none_or(|wanted| at < wanted) {
+                if !asked && wanted.into_iter().chain(exactly).all(|wanted| at < wanted) {
                     continue;
                 }
-                let measure = Cell::new(false);
-                let (jobs, timeline, save) = (
-                    || job_outcomes(&shared, &partitions, at.0),
-                    || TimelineCollector::merge(partitions.iter().map(|p| &p.accounts.timeline)),
-                    |out: &mut dyn Write| {
+                let (measure, jump) = (Cell::new(false), RefCell::new(None));
+                let pause = Pause {
+                    jobs: &|| job_outcomes(&shared, &partitions, at.0),
+                    timeline: &|| {
+                        let all = partitions.iter().map(|p| &p.accounts.timeline);
+                        TimelineCollector::merge(all)
+                    },
+                    standing: &|| standing(&shared, &partitions),
+                    digest: &|| repetition::digest(&partitions, at.0),
+                    outcome: &|| measured(&shared, &partitions, at.0),
+                    save: &|out: &mut dyn Write| {
                         let circuits = circuits.as_ref().map(Circuits::saved);
                         checkpoint::save(&shared, &partitions, at.0, measure.get(), circuits, out)
                     },
-                );
-                let paused = PausedRun::new(at, &jobs, &timeline, &measure, &save);
+                    measure: &measure,
+                    jump: &jump,
+                };
+                let paused = PausedRun::new(at, pause);
                 if observer.paused(&paused)?.is_break() {
                     abort(&shared, &mut partitions, at.0);
                     break Some(at.0);
@@ -396,7 +415,11 @@ fn simulate_within<M: Model>(
                         partition.begin_measuring(at.0);
                     }
                 }
+                if let Some(jump) = jump.take() {
+                    partitions.iter_mut().for_each(|p| p.skip(&jump, at.0));
+                }
                 wanted = observer.next_pause();
+                exactly = observer.exact_pause();
             }
         }
     };
@@ -488,6 +511,34 @@ fn job_outcomes<M: Model>(
         .collect()
 }
 
+/// How far the ranks of each closed-loop job are.
+fn standing<M: Model>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, M>>],
+) -> Vec<Option<Standing>> {
+    let of_job = |plan: &JobPlan| match plan.load {
+        JobLoad::Open(_) => None,
+        JobLoad::Closed(_) => Some(Standing {
+            fewest: u32::MAX,
+            most: 0,
+            begun: true,
+            ending: false,
+        }),
+    };
+    let mut all: Vec<_> = shared.jobs.iter().map(of_job).collect();
+    for rank in partitions.iter().flat_map(|p| &p.ranks.all) {
+        let Some(job) = &mut all[rank.job as usize] else {
+            continue;
+        };
+        let record = &rank.record;
+        job.fewest = job.fewest.min(record.iterations);
+        job.most = job.most.max(record.iterations);
+        job.begun &= record.stage != Stage::BeforeStart;
+        job.ending |= record.stage == Stage::Finished;
+    }
+    all
+}
+
 /// Why the first rank whose program could not go on could not.
 fn failure<M: Model>(shared: &Shared<'_>, partitions: &[Box<Partition<'_, M>>]) -> SimError {
     let failures = partitions.iter().filter_map(|p| p.ranks.failure.as_ref());
@@ -533,15 +584,9 @@ fn finish<M: Model>(
     let mut conservation = Conservation::default();
     // Requests and grants that have been created and are nowhere.
     let mut control = 0;
-    let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
-    let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
     let mut messages = Vec::new();
     let mut rank_intervals = Vec::new();
-    let mut traffic = Vec::new();
     let mut attribution = Vec::new();
-    let mut held_pairs = Vec::new();
-    let mut storage = Vec::new();
-    let mut parallelism = Vec::new();
     let mut loopback_bytes = 0;
     let end = match done_at {
         Some(at) => at,
@@ -564,36 +609,13 @@ fn finish<M: Model>(
         conservation.in_flight += partition.packets.live_bytes() + partition.accounts.leaving_bytes;
         loopback_bytes += partition.accounts.loopback_bytes;
         attribution.append(&mut partition.attribution(end));
-        held_pairs.append(&mut partition.protocol.held_pairs(partition.warmup, end));
-        for index in 0..partition.ports.all.len() {
-            let outcome = link_outcome(shared, partition, index, end)?;
-            if index < partition.ports.of_routers {
-                ports[partition.base_port as usize + index] = outcome;
-            } else {
-                let node = partition.interfaces.all[index - partition.ports.of_routers].node;
-                injection[node as usize] = outcome;
-            }
-        }
         messages.append(&mut partition.accounts.messages);
         for rank in &mut partition.ranks.all {
             rank_intervals.append(&mut rank.take_intervals());
-            storage.extend(rank.server_use());
-            parallelism.extend(rank.shares(end));
-            let (job, source) = (rank.job, RankId(rank.rank));
-            traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
-                job,
-                source,
-                destination,
-                traffic,
-            }));
         }
     }
     attribution.sort_unstable_by_key(|link: &LinkAttribution| link.link);
-    storage.sort_unstable_by_key(|server: &ServerUse| (server.job, server.rank));
-    parallelism.sort_unstable_by_key(|s: &RankShare| (s.job, s.rank, s.parallelism));
-    held_pairs.sort_unstable_by_key(|pair: &HeldPair| (pair.source, pair.destination));
     rank_intervals.sort_unstable_by_key(|i: &RankInterval| (i.job, i.rank, i.begin));
-    traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     conservation.in_flight = conservation.in_flight.wrapping_add_signed(loopback_bytes);
     if conservation.created
         != conservation.delivered
@@ -605,23 +627,73 @@ fn finish<M: Model>(
         return Err(SimError::NotConserved(conservation));
     }
     messages.sort_unstable_by_key(odonata_run::MessageRecord::order);
+    Ok(Outcome {
+        messages,
+        rank_intervals,
+        attribution,
+        arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
+        conservation,
+        reconfigurations,
+        ..measured(shared, &partitions, end)?
+    })
+}
+
+/// What has been measured up to `end`, without what [`finish`] adds.
+fn measured<M: Model>(
+    shared: &Shared<'_>,
+    partitions: &[Box<Partition<'_, M>>],
+    end: u64,
+) -> Result<Outcome, SimError> {
+    let mut ports = vec![LinkOutcome::default(); shared.topology.ports()];
+    let mut injection = vec![LinkOutcome::default(); shared.topology.nodes()];
+    let mut traffic = Vec::new();
+    let mut held_pairs = Vec::new();
+    let mut storage = Vec::new();
+    let mut parallelism = Vec::new();
+    for partition in partitions {
+        held_pairs.append(&mut partition.protocol.held_pairs(partition.warmup, end));
+        for index in 0..partition.ports.all.len() {
+            let outcome = link_outcome(shared, partition, index, end)?;
+            if index < partition.ports.of_routers {
+                ports[partition.base_port as usize + index] = outcome;
+            } else {
+                let node = partition.interfaces.all[index - partition.ports.of_routers].node;
+                injection[node as usize] = outcome;
+            }
+        }
+        for rank in &partition.ranks.all {
+            storage.extend(rank.server_use());
+            parallelism.extend(rank.shares(end));
+            let (job, source) = (rank.job, RankId(rank.rank));
+            traffic.extend(rank.traffic().map(|(destination, traffic)| PairTraffic {
+                job,
+                source,
+                destination,
+                traffic,
+            }));
+        }
+    }
+    storage.sort_unstable_by_key(|server: &ServerUse| (server.job, server.rank));
+    parallelism.sort_unstable_by_key(|s: &RankShare| (s.job, s.rank, s.parallelism));
+    held_pairs.sort_unstable_by_key(|pair: &HeldPair| (pair.source, pair.destination));
+    traffic.sort_unstable_by_key(|t: &PairTraffic| (t.job, t.source, t.destination));
     let sum = |of: fn(&Partition<'_, M>) -> u64| partitions.iter().map(|p| of(p)).sum::<u64>();
     Ok(Outcome {
         end: Picoseconds(end),
         warmup: Picoseconds(partitions[0].warmup),
-        jobs: job_outcomes(shared, &partitions, end),
+        jobs: job_outcomes(shared, partitions, end),
         ports,
         injection,
-        messages,
-        rank_intervals,
+        messages: Vec::new(),
+        rank_intervals: Vec::new(),
         traffic,
-        attribution,
+        attribution: Vec::new(),
         storage,
         parallelism,
         held_pairs,
-        arrivals: Arrival::sum(partitions.iter().map(|p| p.probe.arrivals())),
-        conservation,
-        reconfigurations,
+        arrivals: Vec::new(),
+        conservation: Conservation::default(),
+        reconfigurations: Vec::new(),
         packet_hops: sum(|p| p.accounts.packet_hops),
         resent_bytes: sum(|p| p.accounts.resent_bytes),
         events: sum(|p| p.accounts.events),
@@ -651,12 +723,12 @@ fn last_end<M: Model>(partitions: &[Box<Partition<'_, M>>]) -> u64 {
 /// If that is more than its link carries in the time.
 fn link_outcome<M: Model>(
     shared: &Shared<'_>,
-    partition: &mut Partition<'_, M>,
+    partition: &Partition<'_, M>,
     index: usize,
     end: u64,
 ) -> Result<LinkOutcome, SimError> {
     let unsent = partition.unsent(index, end);
-    let port = &mut partition.ports.all[index];
+    let mut port = partition.ports.all[index];
     if port.stalled_since != port::NEVER {
         port.end_stall(end, partition.warmup);
     }

@@ -2,10 +2,10 @@
 
 use odonata_load::RequestId;
 use odonata_mpi::{
-    Envelope, Failure, Incoming, Matched, Outgoing, Rank, Transport, receive, receive_within_node,
-    sent, timer,
+    Envelope, Failure, Incoming, Matched, Outgoing, Rank, Stage, Transport, receive,
+    receive_within_node, sent, timer,
 };
-use odonata_run::{JobPlan, Measurement};
+use odonata_run::{JobPlan, Jump, Measurement};
 use odonata_units::{Bytes, RankId};
 
 use super::calendar::{Event, Kind};
@@ -13,7 +13,7 @@ use super::interface::Draft;
 use super::model::Model;
 use super::packets::{Contents, NIL};
 use super::partition::Partition;
-use super::payload::timer_payload;
+use super::payload::{Subject, node_subject, timer_payload};
 
 /// The ranks of closed-loop jobs that have their nodes in a partition.
 #[derive(Default)]
@@ -144,6 +144,42 @@ impl Contents {
 }
 
 impl<M: Model> Partition<'_, M> {
+    /// Passes over iterations at `at`.
+    pub(super) fn skip(&mut self, jump: &Jump, at: u64) {
+        let mut waiting = false;
+        for rank in &mut self.ranks.all {
+            match jump.iterations[rank.job as usize] {
+                0 => waiting |= rank.record.stage == Stage::BeforeStart,
+                iterations => {
+                    let moved = rank.skip(iterations);
+                    assert!(moved, "iterations passed over by a rank that has none");
+                }
+            }
+        }
+        if waiting {
+            let pending: Vec<Event> = self.calendar.pending().collect();
+            self.calendar.restart(at);
+            for event in pending {
+                let time = match self.starts(event) {
+                    true => event.time - jump.time.0,
+                    false => event.time,
+                };
+                self.calendar.push(Event { time, ..event });
+            }
+        }
+    }
+
+    /// Whether an event starts a rank.
+    fn starts(&self, event: Event) -> bool {
+        let packed = event.pack(event.time);
+        match (packed.kind(), node_subject(packed.payload()).1) {
+            (Kind::Node, Subject::Rank(rank)) => {
+                self.ranks.all[rank as usize].record.stage == Stage::BeforeStart
+            }
+            _ => false,
+        }
+    }
+
     /// Whether a job does nothing more.
     #[inline(always)]
     fn is_aborted(&self, job: u32) -> bool {

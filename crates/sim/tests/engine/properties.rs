@@ -342,6 +342,8 @@ fn any_number_of_threads_gives_the_same_outcome() {
 struct Pausing {
     interval: Picoseconds,
     next: Picoseconds,
+    /// Whether it pauses nowhere else, though that lies within a window.
+    exact: bool,
     /// Bytes delivered at each pause.
     delivered: Vec<(Picoseconds, u64)>,
 }
@@ -351,10 +353,14 @@ impl Observer for Pausing {
         Wish::Continue
     }
     fn next_pause(&mut self) -> Option<Picoseconds> {
-        Some(self.next)
+        (!self.exact).then_some(self.next)
+    }
+    fn exact_pause(&mut self) -> Option<Picoseconds> {
+        self.exact.then_some(self.next)
     }
     fn paused(&mut self, run: &PausedRun<'_>) -> Result<ControlFlow<()>, SimError> {
         assert!(run.at >= self.next, "paused too early");
+        assert!(run.at == self.next || !self.exact, "paused too late");
         self.next = run.at + self.interval;
         let delivered = run.jobs().iter().map(|job| job.bytes_delivered).sum();
         self.delivered.push((run.at, delivered));
@@ -370,20 +376,23 @@ fn pauses_change_nothing() {
     runner
         .run(&(scenario(true), 20_000u64..3_000_000), |(scenario, ps)| {
             if let Some(one) = outcome(&scenario) {
-                let mut seen = Vec::new();
-                for threads in [1, 2, 3] {
-                    let interval = Picoseconds(ps.max(one.end.0 / 50));
-                    let mut pausing = Pausing {
-                        interval,
-                        next: interval,
-                        delivered: Vec::new(),
-                    };
-                    let other = scenario.run_observed(threads, &mut pausing);
-                    assert_same(&one, &other.unwrap().unwrap(), "with pauses");
-                    seen.push(pausing.delivered);
+                for exact in [false, true] {
+                    let mut seen = Vec::new();
+                    for threads in [1, 2, 3] {
+                        let interval = Picoseconds(ps.max(one.end.0 / 50));
+                        let mut pausing = Pausing {
+                            interval,
+                            next: interval,
+                            exact,
+                            delivered: Vec::new(),
+                        };
+                        let other = scenario.run_observed(threads, &mut pausing);
+                        assert_same(&one, &other.unwrap().unwrap(), "with pauses");
+                        seen.push(pausing.delivered);
+                    }
+                    assert_eq!(seen[0], seen[1]);
+                    assert_eq!(seen[0], seen[2]);
                 }
-                assert_eq!(seen[0], seen[1]);
-                assert_eq!(seen[0], seen[2]);
             }
             Ok(())
         })

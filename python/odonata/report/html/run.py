@@ -32,6 +32,7 @@ from odonata.report.summaries import (
     placed_on,
     readable,
     size_of,
+    skipped,
 )
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
 from odonata.results.summary import RouterNames, saturated_jobs
@@ -112,6 +113,9 @@ def _summary(result: Result) -> Part:
                 "warning",
             )
         )
+    extrapolated = skipped(run)
+    if extrapolated is not None:
+        content.append(paragraph(extrapolated, "warning"))
     for job in found["jobs"]:
         how_far = aborted(job, result.scenario) or cut_off(job, found["run"])
         if how_far is not None:
