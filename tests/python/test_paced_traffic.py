@@ -151,7 +151,7 @@ def test_isolated_jobs_share_no_group() -> None:
         ("six", ['"3-8"']),
         ("0-9999999", ['"3-8"']),
         ([], ["at least 1 number"]),
-        (3, ["a list of numbers", '"3-8"']),
+        (3.5, ["a list of numbers", '"3-8"']),
     ],
 )
 def test_flaws_of_groups(groups: Any, words: list[str]) -> None:
