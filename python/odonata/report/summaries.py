@@ -73,9 +73,9 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
         if overview.exists():
             pictures = sorted(path.stem for path in directory.glob("*.png") if path != overview)
             console.print(f"Picture: [bold]{escape(str(overview))}[/]")
-            console.print(
-                f"         and beside it {', '.join(pictures)}", style="dim", soft_wrap=True
-            )
+            if pictures:
+                beside = f"         and beside it {', '.join(pictures)}"
+                console.print(beside, style="dim", soft_wrap=True)
 
 
 def print_comparison(
@@ -449,11 +449,11 @@ def _cost(run: Mapping[str, Any], timing: Mapping[str, Any]) -> str:
         f"{display.count(run['packet_hops'])} packet-hops",
     ]
     if timing.get("wall_seconds"):
-        rate = run["packet_hops"] / timing["wall_seconds"]
-        parts.append(
-            f"{display.duration(timing['wall_seconds'] * 1e12)} of computing "
-            f"({display.count(rate)} packet-hops/s)"
-        )
+        computing = f"{display.duration(timing['wall_seconds'] * 1e12)} of computing"
+        if not run.get("skipped"):
+            rate = run["packet_hops"] / timing["wall_seconds"]
+            computing += f" ({display.count(rate)} packet-hops/s)"
+        parts.append(computing)
     return ", ".join(parts)
 
 
