@@ -75,6 +75,7 @@ mod tests {
                 "simulation" => "Simulation",
                 "mpi" => "Mpi",
                 "mpi.within_node" => "WithinNode",
+                "mpi.noise" => "Noise",
                 "record" => "Record",
                 "record.arrivals" => "Arrivals",
                 "failures" => "Failures",
