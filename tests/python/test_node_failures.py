@@ -80,6 +80,12 @@ def test_a_failure_costs_what_it_costs_by_hand(log: Path, tmp_path: Path) -> Non
     for directory in (tmp_path / "lasts", out):
         found = load_schedules(directory)[0][0].jobs
         assert found["start_s"].to_pylist() == [10, 20, 30, 2, 4]
+    # Beside the same without, also where jobs that a failure ends are lost.
+    lost = ("--outage", "4s..6s,0", "--no-requeue", "--out", tmp_path / "lost", "--no-plots")
+    assert call("schedule", log, *lost).exit_code == 0
+    of_lost, of_all = load_schedules(tmp_path / "lost")[0]
+    assert of_lost.figure("node_fails") == 1
+    assert of_all.jobs["start_s"].equals(without.jobs["start_s"])
     own = odonata.schedule(log, outages=[Outage((0,), 4, 6)])
     assert own.jobs["start_s"].to_pylist() == [10, 20, 30, 2, 4]
 

@@ -28,7 +28,7 @@ from odonata.batch.schedules import Schedule, capacity_of, recorded_schedule, sc
 from odonata.batch.table import ScheduleTable
 from odonata.batch.withheld import FAILURES, MAINTENANCE, cost_of, without_effect
 from odonata.errors import Problem
-from odonata.scenario import Scenario
+from odonata.scenario import Scenario, as_scenario
 
 
 class ScheduleRun:
@@ -96,6 +96,9 @@ class ScheduleRun:
         first = self._tables[self.names[0]]
         maintenance = any(one.name == MAINTENANCE for one in self._windows)
         failures = first is not None and bool(first.outage or first.failures)
+        # What the network itself loses stays, and jobs on it would be requeued there.
+        if first is not None and not first.requeue and self._network_fails(first):
+            failures = False
         return [MAINTENANCE] * maintenance + [FAILURES] * failures
 
     def without(
@@ -132,7 +135,9 @@ class ScheduleRun:
         for resolved in ("compare", "network", "maintenance", "reservation", "outage", "reading"):
             written.pop(resolved, None)
         if without == FAILURES:
-            written.pop("failures", None)
+            # What is done with jobs whose nodes fail has no meaning then.
+            for key in ("failures", "requeue"):
+                written.pop(key, None)
         hidden = MAINTENANCE if without == MAINTENANCE else None
         counts = (counted[key] for key in ("nodes", "share_processors", "whole_nodes"))
         return schedule_table(
@@ -157,6 +162,12 @@ class ScheduleRun:
         starts = [(one.name, one.start) for one in self._windows]
         starts += [("outage", one.at) for one in self._outages.get(made.name, ())]
         return without_effect(made.jobs, starts, self.log.meta["epoch"])
+
+    def _network_fails(self, table: ScheduleTable) -> bool:
+        network = table.network
+        if not isinstance(network, (FlowNetwork, PacketNetwork)):
+            return False
+        return bool(as_scenario(_machine(network, self._scenario)).to_dict().get("failures"))
 
     def _machine_nodes(self) -> int:
         """Nodes of the machine, which no log says."""
