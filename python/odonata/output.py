@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import json
 import os
 import re
@@ -28,6 +29,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -643,8 +645,9 @@ class Claim:
         From the directory that was made, whatever has its name by now.
         """
         names = sorted(_names(partial), key=lambda name: (name == _LAST, name))
-        for name in names:
-            _synchronise(name, partial)
+        # Disks take many files in hardly more time than one.
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(_synchronise, names, itertools.repeat(partial)))
         directory = os.open(self.directory, os.O_RDONLY | os.O_CLOEXEC)
         try:
             for name in names:

@@ -159,9 +159,45 @@ def test_gpus_are_interfaces_of_the_network(tmp_path: Path) -> None:
         lay_out(64, gpus=65)
 
 
+def test_rails_are_networks_of_their_own_for_as_many_times_the_price() -> None:
+    options = {"radix": 16, "traffic": ["worst-shift"], "jobs": 2}
+    one, two = odonata.design(64, **options), odonata.design(64, rails=2, **options)
+    assert two.who == "64 nodes on 2 rails (128 interfaces)"
+    for alone, both in zip(one.networks, two.networks, strict=True):
+        assert both.network == alone.network
+        assert (both.nodes, both.switches) == (2 * alone.nodes, 2 * alone.switches)
+        assert both.price == pytest.approx(2 * alone.price)
+        assert both.relative_price == alone.relative_price
+        if both.name.startswith("fat tree"):
+            # Messages stay on a rail; only the way inside nodes is longer. Detours are random.
+            mine, its = (which.share("worst-shift", "flow") for which in (both, alone))
+            assert mine == pytest.approx(its, rel=0.05)
+    # 4 GPUs have two interfaces on each of two rails, of half the ends.
+    chosen = lay_out(64, radix=16, gpus=4, rails=2)
+    assert chosen.design.who == "64 nodes of 4 GPUs on 2 rails (256 interfaces)"
+    assert chosen.fitted["fat tree"].layout.nodes == chosen.design.networks[0].nodes // 2 == 128
+    node = chosen.points(packets=False)[0].scenario.node
+    assert node is not None and (node.ranks, node.interfaces, node.planes) == (4, 4, 2)
+
+
+def test_links_have_the_bandwidth_that_is_asked_for(tmp_path: Path) -> None:
+    options = {"radix": 16, "traffic": ["stencil"], "jobs": 2}
+    slow = odonata.design(16, bandwidth="12.5 GB/s", **options)
+    fast = odonata.design(16, bandwidth="400 Gbit/s", out=tmp_path / "fast", **options)
+    assert fast.bandwidth == load(tmp_path / "fast").bandwidth == "50 GB/s"
+    for one, other in zip(slow.networks, fast.networks, strict=True):
+        # A quarter of the time, but for the links' latencies: less than 2 µs of 40.
+        (took,), (less,) = ([m.run_time_ps for m in which.measured] for which in (one, other))
+        assert less == pytest.approx(took / 4, abs=2e6)
+    with pytest.raises(odonata.ScenarioError, match='bandwidth: found "50"'):
+        lay_out(16, bandwidth="50")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"rails": 9}, "rails: found 9; allowed: 1 to 8"),
+        ({"rails": 3, "gpus": 4}, "rails: found 3; allowed: 1 to 8, of which 4 GPUs are"),
         ({"traffic": ["ring"]}, 'traffic: found "ring"; allowed: uniform'),
         ({"traffic": ["uniform", "uniform"]}, "traffic: found .* twice"),
         ({"traffic": []}, "traffic: found none"),
@@ -226,7 +262,8 @@ def test_traffic_is_what_the_command_offers() -> None:
     from odonata.study import design as known
 
     assert tuple(TRAFFIC) == offered.TRAFFIC
-    assert (offered.NODES, offered.RADIX) == (known.NODES, known.RADIX)
+    for name in ("NODES", "RADIX", "GPUS", "RAILS", "BANDWIDTH"):
+        assert getattr(offered, name) == getattr(known, name)
 
 
 @pytest.mark.parametrize("family", ["dragonfly", "dragonfly+", "torus", "hyperx"])

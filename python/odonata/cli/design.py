@@ -21,7 +21,7 @@ from odonata.terminal import terminal
 
 #: The same as in ``odonata.study.design``, which would take long to import for ``--help``.
 TRAFFIC = ("uniform", "all-to-all", "stencil", "scattered-stencil", "worst-shift")
-NODES, RADIX, GPUS = (16, 100_000), (8, 1024), 64
+NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s"
 
 
 @click.command()
@@ -40,6 +40,22 @@ NODES, RADIX, GPUS = (16, 100_000), (8, 1024), 64
     metavar="N",
     help="GPUs of each node, each with an interface of its own, on a switch inside the node: the "
     "network joins all interfaces, and jobs have a rank on each GPU.",
+)
+@click.option(
+    "--rails",
+    type=Whole(1, RAILS),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Networks side by side, which share a node's interfaces; without --gpus a node has one on "
+    "each, with a rank of jobs.",
+)
+@click.option(
+    "--bandwidth",
+    default=BANDWIDTH,
+    show_default=True,
+    metavar="RATE",
+    help="Of every link.",
 )
 @click.option(
     "--traffic",
@@ -93,6 +109,8 @@ NODES, RADIX, GPUS = (16, 100_000), (8, 1024), 64
 def design(
     nodes: int,
     gpus: int,
+    rails: int,
+    bandwidth: str,
     traffic: str,
     radix: int,
     equal: str | None,
@@ -124,6 +142,8 @@ def design(
         price=by_part(Prices, prices, "--price") if prices else None,
         budget=budget,
         gpus=gpus,
+        rails=rails,
+        bandwidth=bandwidth,
     )
     directory = out or Path("results") / (
         f"design-{nodes}" if gpus == 1 else f"design-{nodes}x{gpus}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -155,8 +157,13 @@ def run(
 
     bar = ProgressBar(console)
     with held or contextlib.nullcontext(), _printing_how_to_resume(scenario, directory, bar, last):
+        loading = Thread(target=_load_plots)
+        if drawn:
+            loading.start()
         with bar:
             result = simulate(what, threads=threads, progress=bar, checkpoint=keeping)
+        if drawn:
+            loading.join()
         if held is not None:
             result.claim = held
         doing = "Writing results and drawing pictures" if drawn else "Writing results"
@@ -169,15 +176,21 @@ def run(
         from odonata.report.summaries import print_summary
 
         print_summary(terminal(), result, directory)
+        rest = "" if all_plots else f"odonata show {directory} --plots (all pictures), "
         terminal().print(
-            f"Next: odonata show {directory} --plots (all pictures), odonata report {directory} "
-            f"(one HTML file), odonata sweep {scenario} --set "
-            "KEY=VALUE,VALUE, or odonata compare with another run.",
+            f"Next: {rest}odonata report {directory} (one HTML file), odonata sweep {scenario} "
+            "--set KEY=VALUE,VALUE, or odonata compare with another run.",
             style="dim",
             markup=False,
             highlight=False,
             soft_wrap=True,
         )
+
+
+def _load_plots() -> None:
+    """Imports what draws pictures, for a quarter of a second, while the engine works."""
+    with contextlib.suppress(Exception):  # Which is raised where pictures are drawn.
+        import_module("odonata.plots")
 
 
 def _intervals(text: str | None) -> dict[str, Any]:

@@ -362,17 +362,22 @@ def _money(amount: float) -> str:
 
 
 def scenario_of(
-    kind: Kind, layout: Layout, routing: str | dict[str, str], **tables: Any
+    kind: Kind,
+    layout: Layout,
+    routing: str | dict[str, str],
+    bandwidth: str = "25 GB/s",
+    **tables: Any,
 ) -> Scenario:
-    """A scenario on a layout, all of whose links have 25 GB/s.
+    """A scenario on a layout.
 
     Args:
         kind: Of the layout.
         layout: The network.
         routing: Its routing.
+        bandwidth: Of all links.
         tables: The scenario's other tables. Without a job one sends a single message.
     """
-    link = {"bandwidth": "25 GB/s", "latency": "100 ns"}
+    link = {"bandwidth": bandwidth, "latency": "100 ns"}
     classes = kind.links[: len(layout.network["up"])] if "up" in layout.network else kind.links
     links = {"terminal": {**link, "latency": "20 ns"}, **dict.fromkeys(classes, link)}
     network = {**layout.network, "routing": routing, "links": links}

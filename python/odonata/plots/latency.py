@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from odonata import display
 from odonata.columns import numbers, rows_labelled
-from odonata.plots.style import FAINT, MUTED, draw_empty, job_colour
+from odonata.plots.style import FAINT, MUTED, draw_empty, draw_steps, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -88,8 +88,7 @@ def _curve(axes: Axes, result: Result, job: dict[str, Any], edges: npt.NDArray[n
         numbers(table, "count")[chosen],
     )
     colour = job_colour(job["job"])
-    axes.stairs(share, edges, fill=True, color=colour, alpha=0.22, linewidth=0)
-    axes.stairs(share, edges, color=colour, linewidth=1.3, label=job["name"])
+    draw_steps(axes, edges, share, fill=0.22, color=colour, linewidth=1.3, label=job["name"])
 
 
 def share_between(

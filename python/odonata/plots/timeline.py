@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure, SubFigure
 
 from odonata import display
 from odonata.columns import numbers
-from odonata.plots.style import MUTED, draw_empty, job_colour
+from odonata.plots.style import MUTED, draw_empty, draw_steps, job_colour
 
 if TYPE_CHECKING:
     from odonata.results import Result
@@ -57,9 +57,10 @@ def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
     x = edges / time_scale
     for job, (delivered, injected) in enumerate(series):
         colour = job_colour(job)
-        axes.stairs(delivered / rate_scale, x, fill=True, color=colour, alpha=0.18, linewidth=0)
-        axes.stairs(delivered / rate_scale, x, color=colour, linewidth=1.4, label=names[job])
-        axes.stairs(injected / rate_scale, x, color=colour, linewidth=0.9, linestyle=(0, (1, 1.5)))
+        line: dict[str, Any] = {"color": colour, "linewidth": 1.4, "label": names[job]}
+        draw_steps(axes, x, delivered / rate_scale, fill=0.18, **line)
+        dotted: dict[str, Any] = {"color": colour, "linewidth": 0.9, "linestyle": (0, (1, 1.5))}
+        draw_steps(axes, x, injected / rate_scale, **dotted)
     warmup = int(result.meta["warmup_ps"])
     if warmup:
         axes.axvspan(0, warmup / time_scale, color="#F2F2F2", zorder=0)

@@ -270,12 +270,14 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
     console.print()
     rule = "full bandwidth at the least cost" if found.budget is None else "most bandwidth"
     within = "" if found.budget is None else f" for at most {found.budget:,.6g}"
-    console.print(f"[bold]{found.who}, switches of at most {found.radix} ports[/]")
+    console.print(
+        f"[bold]{found.who}, switches of at most {found.radix} ports, {found.bandwidth}[/]"
+    )
     text = f"Of each family {rule}{within}; price by that of the full fat tree"
     console.print(text, style="dim", soft_wrap=True)
     for engine in found.engines:
         for per_money in (False, True):
-            nodes = "nodes" if found.gpus == 1 else "interfaces"
+            nodes = "nodes" if found.interfaces == 1 else "interfaces"
             shown = _figures("Network", nodes, "price", *found.traffic)
             for one in found.networks:
                 figures = [

@@ -471,7 +471,10 @@ def _checked(data: Mapping[str, Any], directory: Path) -> tuple[dict[str, Any], 
     """
     wrong: list[Problem] = []
     plain = {str(key): as_written(value, str(key), wrong) for key, value in data.items()}
-    text, found = _engine.checked(json.dumps(plain), str(directory), names_of_jobs())
+    text, found = _engine.checked(json.dumps(plain), str(directory), {})
+    if found:
+        # Only a wrong name can be a plug-in's; to look for them takes a tenth of a short run.
+        text, found = _engine.checked(json.dumps(plain), str(directory), names_of_jobs())
     paths = {problem.path for problem in wrong}
     told = [_with_hint(Problem(*one)) for one in found if one[0] not in paths]
     return json.loads(text), wrong + told

@@ -36,6 +36,7 @@ from odonata.progress import StudyBar, following
 from odonata.results import Result
 from odonata.results.stored import Every, Maybe, OrNull, read_keys, refusal
 from odonata.study.execution import STORE_FILE, Point, Record, Store, run_points
+from odonata.units import Rate, UnitError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,13 +49,13 @@ RESULT_FILE, REPORT_FILE = "design.json", "report.html"
 NODES = (16, 100_000)
 #: Fewest and most ports of a switch.
 RADIX = (8, 1024)
-#: Bytes of a second on a node's link.
-_BYTES_PER_S = 25e9
+#: Of every link of the network, where nothing else is said.
+BANDWIDTH = "25 GB/s"
 #: What joins the GPUs of a node: NVLink 4 through NVSwitch, 450 GB/s each way (NVIDIA H100 Tensor
 #: Core GPU Architecture, 2022); the latency is assumed.
 _INSIDE = {"kind": "switch", "bandwidth": "450 GB/s", "latency": "200 ns"}
-#: Most GPUs of a node.
-GPUS = 64
+#: Most GPUs of a node, and most networks side by side.
+GPUS, RAILS = 64, 8
 #: Steps of an all-to-all that stand for all of them; on nodes in random order they are random
 #: permutations.
 _STEPS = 8
@@ -63,10 +64,10 @@ _STEPS = 8
 _MESSAGE = {"flow": "512 KiB", "packet": "64 KiB"}
 #: Paths of a flow: twice as many cost nearly twice the time.
 _PATHS = 4
-#: Rates of flows are updated at a tenth of the time of a message alone, on a network of less
+#: Rates of flows are updated after 50 KB of a link, a tenth of a message, on a network of less
 #: bandwidth than its kind stands for (a torus) at a tenth of what it takes there: twice as often
 #: costs nearly twice the time.
-_SETTLE_US = 2.0
+_SETTLE_BYTES = 50e3
 #: By which the steps are spread evenly: the golden ratio.
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -169,6 +170,8 @@ class Design:
         networks: Those that fit, in the order of families.
         left_out: Families that do not fit, with the reason.
         gpus: GPUs of each node, each with an interface of its own; a rank of the jobs runs on each.
+        rails: Networks side by side, on which the interfaces of a node are in turn.
+        bandwidth: Of every link.
     """
 
     nodes: int
@@ -180,13 +183,29 @@ class Design:
     networks: Sequence[Laid]
     left_out: Mapping[str, str]
     gpus: int = 1
+    rails: int = 1
+    bandwidth: str = BANDWIDTH
+
+    @property
+    def interfaces(self) -> int:
+        """Of each node, with a rank at each: one of each GPU; without GPUs, one on each rail."""
+        return self.gpus if self.gpus > 1 else self.rails
 
     @property
     def who(self) -> str:
         """For how many nodes, in words."""
-        if self.gpus == 1:
-            return f"{self.nodes:,} nodes"
-        return f"{self.nodes:,} nodes of {self.gpus} GPUs ({self.nodes * self.gpus:,} interfaces)"
+        gpus = "" if self.gpus == 1 else f" of {self.gpus} GPUs"
+        rails = "" if self.rails == 1 else f" on {self.rails} rails"
+        all_ = "" if self.interfaces == 1 else f" ({self.nodes * self.interfaces:,} interfaces)"
+        return f"{self.nodes:,} nodes{gpus}{rails}{all_}"
+
+    @property
+    def inside(self) -> dict[str, Any]:
+        """The table `[node]` of nodes of several interfaces; nothing without."""
+        if self.interfaces == 1:
+            return {}
+        node = {"ranks": self.interfaces, "interfaces": self.interfaces, "planes": self.rails}
+        return {"node": {**node, "interface": "rail", "network": _INSIDE}}
 
     @property
     def engines(self) -> list[str]:
@@ -251,6 +270,8 @@ def design(
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
     gpus: int = 1,
+    rails: int = 1,
+    bandwidth: str = BANDWIDTH,
     packets: bool = False,
     jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -273,6 +294,9 @@ def design(
             cheapest full fat tree.
         gpus: GPUs of a node, each with an interface of its own, on a switch of 450 GB/s inside the
             node. Networks are laid out for all interfaces; jobs have a rank on each GPU.
+        rails: Networks side by side: interfaces of a node are on them in turn; a node without GPUs
+            has one on each, with a rank of jobs. A price is that of all of them.
+        bandwidth: Of every link, such as ``"50 GB/s"``.
         packets: Whether to simulate packets as well, under the family's adaptive routing.
         jobs: Simulations at a time. Default: one per processor.
         out: Directory for table, picture, report and scenarios; simulations that are there are not
@@ -287,7 +311,15 @@ def design(
         KeyboardInterrupt: If it was interrupted.
     """
     found = lay_out(
-        nodes, traffic=traffic, radix=radix, equal=equal, price=price, budget=budget, gpus=gpus
+        nodes,
+        traffic=traffic,
+        radix=radix,
+        equal=equal,
+        price=price,
+        budget=budget,
+        gpus=gpus,
+        rails=rails,
+        bandwidth=bandwidth,
     )
     title = f"Networks for {found.design.who}"
     with following(progress, lambda console: StudyBar(console, title), title) as reporting:
@@ -320,8 +352,7 @@ class Chosen:
             tried += [("packet", fitted.kind.adaptive)] if packets else []
             for traffic in self.design.traffic:
                 for engine, routing in tried:
-                    size = self.design.nodes, self.design.gpus
-                    what = traffic_scenario(fitted, traffic, *size, engine, routing)
+                    what = traffic_scenario(self.design, fitted, traffic, engine, routing)
                     cost = 4.0 if engine == "packet" or routing in ("valiant", "ugal-l") else 1.0
                     cost /= min(fitted.layout.bound, 1.0)
                     key = json.dumps([name, traffic, engine, routing])
@@ -377,6 +408,8 @@ def lay_out(
     price: Mapping[str, float] | Prices | None = None,
     budget: float | None = None,
     gpus: int = 1,
+    rails: int = 1,
+    bandwidth: str = BANDWIDTH,
 ) -> Chosen:
     """Chooses the layouts that :func:`design` simulates; its arguments are the same.
 
@@ -385,7 +418,16 @@ def lay_out(
     """
     if not 1 <= gpus <= GPUS:
         _refuse("gpus", f"{gpus:,}", f"1 to {GPUS}")
-    interfaces = nodes * gpus
+    if not 1 <= rails <= RAILS or (gpus > 1 and gpus % rails):
+        of = "" if gpus == 1 else f", of which {gpus} GPUs are a multiple"
+        _refuse("rails", f"{rails:,}", f"1 to {RAILS}{of}")
+    try:
+        rate = str(Rate(bandwidth))
+    except UnitError as error:
+        _refuse("bandwidth", error.found, error.allowed)
+    # Of each rail.
+    each = max(gpus // rails, 1)
+    interfaces = nodes * each
     said = f"{nodes:,}" if gpus == 1 else f"{nodes:,} of {gpus} GPUs"
     for key, value, found_, (first, last) in (
         ("nodes", interfaces, said, NODES),
@@ -407,9 +449,11 @@ def lay_out(
     if budget is not None and (equal != "cost" or not 0 < budget < math.inf):
         _refuse("budget", f'{budget:g} with equal = "{equal}"', 'a price above 0, with "cost"')
     prices = price if isinstance(price, Prices) else Prices(**price) if price else None
-    counted = IN_PORTS if prices is None else prices
+    # A layout is that of one rail, its price that of all.
+    of_one = vars(IN_PORTS if prices is None else prices)
+    counted = Prices(**{k: None if v is None else v * rails for k, v in of_one.items()})
     trees = KINDS[REFERENCE]
-    full = fit(trees, interfaces, radix, counted, most=None, full=True, multiple=gpus)
+    full = fit(trees, interfaces, radix, counted, most=None, full=True, multiple=each)
     reference = None if isinstance(full, str) else full.price
     if equal == "cost" and budget is None:
         if reference is None:
@@ -428,7 +472,7 @@ def lay_out(
                 *(kind, interfaces, radix, counted),
                 most=most,
                 full=budget is None,
-                multiple=gpus,
+                multiple=each,
             )
         if isinstance(one, str):
             left_out[name] = one
@@ -441,7 +485,7 @@ def lay_out(
         raise ScenarioError([Problem("nodes", message, f"{nodes:,}", allowed)])
     # Where no full tree fits, the first network is what prices are relative to.
     by = reference or next(iter(fitted.values())).price or 1.0
-    networks = [_laid(name, one, by) for name, one in fitted.items()]
+    networks = [_laid(name, one, by, rails) for name, one in fitted.items()]
     found = Design(
         nodes=nodes,
         radix=radix,
@@ -452,6 +496,8 @@ def lay_out(
         networks=networks,
         left_out=left_out,
         gpus=gpus,
+        rails=rails,
+        bandwidth=rate,
     )
     return Chosen(found, fitted)
 
@@ -460,66 +506,55 @@ def _refuse(key: str, found: str, allowed: str) -> None:
     raise ScenarioError([Problem(key, f"found {found}; allowed: {allowed}", found, allowed)])
 
 
-def _laid(name: str, fitted: Fitted, by: float) -> Laid:
+def _laid(name: str, fitted: Fitted, by: float, rails: int) -> Laid:
     made_of = fitted.parts
     return Laid(
         name=name,
         network=fitted.layout.network,
-        nodes=made_of.nodes,
-        switches=sum(made_of.switches.values()),
+        nodes=made_of.nodes * rails,
+        switches=sum(made_of.switches.values()) * rails,
         radix=max(made_of.switches),
-        ports=sum(ports * count for ports, count in made_of.switches.items()),
-        optical_cables=made_of.optical_cables,
-        static_watts=math.fsum(made_of.static_watts(Watts()).values()),
+        ports=sum(ports * count for ports, count in made_of.switches.items()) * rails,
+        optical_cables=made_of.optical_cables * rails,
+        static_watts=math.fsum(made_of.static_watts(Watts()).values()) * rails,
         price=fitted.price,
         relative_price=fitted.price / by,
         bound=fitted.layout.bound,
     )
 
 
-def _inside(gpus: int) -> dict[str, Any]:
-    """The table `[node]` of nodes with GPUs; nothing without."""
-    if gpus == 1:
-        return {}
-    node = {"ranks": gpus, "interfaces": gpus, "interface": "rail", "network": _INSIDE}
-    return {"node": node}
-
-
 def traffic_scenario(
-    fitted: Fitted,
-    traffic: str,
-    nodes: int,
-    gpus: int,
-    engine: str,
-    routing: str | dict[str, str],
+    found: Design, fitted: Fitted, traffic: str, engine: str, routing: str | dict[str, str]
 ) -> Scenario:
-    """A job of some nodes on a layout.
+    """A job on all nodes of a layout.
 
     Args:
+        found: What nodes are.
         fitted: The layout.
         traffic: One of :data:`TRAFFIC`.
-        nodes: Of the job.
-        gpus: Of each, with a rank on each.
         engine: ``flow`` or ``packet``.
         routing: Of the network.
     """
-    job: dict[str, Any] = {"name": traffic, "nodes": nodes}
-    if gpus > 1:
-        job["ranks_per_node"] = gpus
-    job["motif"] = _motif(traffic, nodes * gpus, fitted.layout, _MESSAGE[engine])
+    job: dict[str, Any] = {"name": traffic, "nodes": found.nodes}
+    if found.interfaces > 1:
+        job["ranks_per_node"] = found.interfaces
+    # Successive ends of a rail are as many ranks apart as there are rails.
+    ranks, shift = found.nodes * found.interfaces, fitted.layout.shift * found.rails
+    job["motif"] = _motif(traffic, ranks, shift, _MESSAGE[engine])
     if traffic in ("uniform", "scattered-stencil"):
         job["placement"] = "random-node"
     simulation: dict[str, Any] = {"engine": engine}
     if engine == "flow":
-        settle = _SETTLE_US / min(fitted.layout.bound / fitted.kind.enough, 1.0)
-        simulation |= {"paths": _PATHS, "settle": f"{settle:.3g} us"}
-    tables = {"simulation": simulation, "job": [job], **_inside(gpus)}
-    return scenario_of(fitted.kind, fitted.layout, routing, **tables)
+        settle_s = _SETTLE_BYTES / Rate(found.bandwidth)
+        settle_s /= min(fitted.layout.bound / fitted.kind.enough, 1.0)
+        simulation |= {"paths": _PATHS, "settle": f"{settle_s * 1e6:.3g} us"}
+    tables = {"simulation": simulation, "job": [job], **found.inside}
+    return scenario_of(fitted.kind, fitted.layout, routing, found.bandwidth, **tables)
 
 
-def _motif(traffic: str, nodes: int, layout: Layout, message: str) -> dict[str, Any]:
+def _motif(traffic: str, nodes: int, shift: int, message: str) -> dict[str, Any]:
     if traffic == "worst-shift":
-        return {"kind": "shift", "message": message, "offset": layout.shift % nodes or 1,
+        return {"kind": "shift", "message": message, "offset": shift % nodes or 1,
                 "iterations": 2}  # fmt: skip
     if traffic in ("uniform", "all-to-all"):
         steps = (1 + int((step * _GOLDEN % 1) * (nodes - 1)) for step in range(1, _STEPS + 1))
@@ -531,12 +566,14 @@ def _motif(traffic: str, nodes: int, layout: Layout, message: str) -> dict[str, 
 def _keep(result: Result) -> Record:
     """The run time, and the least that what leaves nodes takes on their links."""
     (job,) = result.summary_dict["jobs"]
+    assert result.scenario is not None
     sent = job["bytes_created"]
-    if result.scenario is not None and result.scenario.node is not None:
+    if result.scenario.node is not None:
         # Out of the nodes and into them.
         rows = rows_labelled(result.links, "class", "interface")
         sent = numbers(result.links, "bytes")[rows].sum() / 2
-    least_s = sent / job["ranks"] / _BYTES_PER_S
+    links: Any = result.scenario.network.links
+    least_s = sent / job["ranks"] / links.terminal.bandwidth
     return {"run_time_ps": job["run_time_ps"], "least_ps": float(least_s * 1e12)}
 
 
@@ -571,11 +608,11 @@ def toml_of(found: Design, laid: Laid) -> str:
     kind = KINDS[laid.name]
     layout = Layout(dict(laid.network), laid.nodes, 0, 0, 0, laid.bound, 1)
     job = {"nodes": found.nodes, "motif": {"kind": "halo3d", "message": "64 KiB"}}
-    if found.gpus > 1:
-        job["ranks_per_node"] = found.gpus
+    if found.interfaces > 1:
+        job["ranks_per_node"] = found.interfaces
     title = f"{found.who} on a {laid.name}"
-    tables = {"title": title, "job": [job], **_inside(found.gpus)}
-    return scenario_of(kind, layout, kind.adaptive, **tables).to_toml()
+    tables = {"title": title, "job": [job], **found.inside}
+    return scenario_of(kind, layout, kind.adaptive, found.bandwidth, **tables).to_toml()
 
 
 _MEASURED = {"traffic": str, "engine": str, "routing": object, "run_time_ps": int, "share": float}
@@ -596,6 +633,8 @@ _FORM = {
     "networks": [_LAID],
     "left_out": Every(str),
     "gpus": Maybe(int),
+    "rails": Maybe(int),
+    "bandwidth": Maybe(str),
 }
 
 
@@ -613,8 +652,8 @@ def load(directory: Path) -> Design:
     for one in saved["networks"]:
         measured = tuple(Measured(**{key: m[key] for key in _MEASURED}) for m in one["measured"])
         networks.append(Laid(**{**{key: one[key] for key in _LAID}, "measured": measured}))
-    saved.setdefault("gpus", 1)
-    return Design(**{**{key: saved[key] for key in _FORM}, "networks": networks})
+    # What it does not say was not asked for yet.
+    return Design(**{**{key: saved[key] for key in _FORM if key in saved}, "networks": networks})
 
 
 __all__ = ["TRAFFIC", "Design", "Laid", "Measured", "design", "lay_out", "load", "write"]

@@ -88,6 +88,7 @@ def _summary(found: Design) -> Part:
                 [
                     ("laid out for", found.who),
                     ("ports of a switch", f"at most {found.radix}"),
+                    ("links", found.bandwidth),
                     ("compared", rule[found.equal]),
                     ("budget", limit),
                     *best,
