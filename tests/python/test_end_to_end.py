@@ -85,8 +85,10 @@ def test_a_run_leaves_tables_pictures_and_a_summary(directory: Path) -> None:
     assert [path.name for path in out.glob("*.png")] == ["overview.png"]
     shown = odonata("show", str(out), "--plots", directory=directory)
     assert shown.returncode == ExitCode.OK, shown.stderr
-    at_once = odonata("run", "small.toml", "--all-plots", "--quiet", directory=directory)
+    assert "--plots (all pictures)" in done.stdout
+    at_once = odonata("run", "small.toml", "--all-plots", directory=directory)
     assert at_once.returncode == ExitCode.OK, at_once.stderr
+    assert "Next: odonata report" in at_once.stdout and "--plots" not in at_once.stdout
     again = {path.name for path in (directory / "results" / "small-2").glob("*.png")}
     pictures = {path.name for path in out.glob("*.png")}
     assert (

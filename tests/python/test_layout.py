@@ -303,12 +303,13 @@ def test_large_networks_are_drawn_by_groups(groups: int, loads: bool) -> None:
         jobs = np.where(np.arange(len(nodes)) % 4 == 0, 0, -1)
         what = replace(what, load=load, job_of_node=jobs)
     with style():
-        figure = new_figure(7.6, 6.8)
+        figure = new_figure(7.6 if loads else 6.8, 6.8)
         draw_topology(figure, what, "A dragonfly", ["halo"] if loads else None)
         figure.draw_without_rendering()
     (legend,), axes = figure.legends, figure.axes[0]
-    # The legend is below the drawing, not over it.
+    # The legend is below the drawing, not over it, and none of it is cut off.
     assert legend.get_window_extent().y1 <= axes.get_window_extent().y0
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
     text = "\n".join(text.get_text() for text in legend.get_texts())
     assert ("a disc stands for a group" in text) == (groups == 73)
     if groups == 73:

@@ -106,6 +106,21 @@ def test_a_job_with_a_motif_is_cut_off_not_saturated(engine: str, tmp_path: Path
     assert "halo was not finished when the run ended" in page
 
 
+def test_what_hosts_would_add_is_said_where_it_matters() -> None:
+    # 100 messages of 4 kB take 23 us, at 405 ns for each end they would busy ranks for 81 us.
+    short, long = swap("short", "4 kB", 100), swap("long", "4 MB", 1)
+    text = call_text(odonata.run(crossbar(short, long)))
+    line = next(row for row in text.splitlines() if row.startswith("Messages cost"))
+    share = float(line.partition("add up to ")[2].partition(" %")[0])
+    result = odonata.run(crossbar(short))
+    (job,) = result.summary_dict["jobs"]
+    assert share == pytest.approx(100 * 100 * 810e3 / job["run_time_ps"], rel=0.01)
+    assert "of the run time of short." in line and "long" not in line
+    priced = crossbar(short).with_set({"mpi.send_overhead": "100 ns"})
+    for quiet in (crossbar(long), priced):
+        assert "Messages cost" not in call_text(odonata.run(quiet))
+
+
 def test_open_loop_traffic_can_be_saturated() -> None:
     # Seven nodes send to one: its link delivers a seventh of what is offered.
     traffic = {

@@ -9,6 +9,7 @@ import click
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     debug_option,
+    goes_on_in,
     jobs_option,
     json_option,
     notices,
@@ -150,12 +151,8 @@ def design(
     )
     console = progress_terminal()
     with Claim(directory, goes_on=STORE_FILE) as held:
-        with StudyBar(console, f"Networks for {chosen.design.who}") as bar:
-            try:
-                found = chosen.simulated(directory, packets, jobs, bar, notices(console))
-            except KeyboardInterrupt:
-                message = f"stopped; run the same command again to go on in {directory}"
-                raise KeyboardInterrupt(message) from None
+        with StudyBar(console, f"Networks for {chosen.design.who}") as bar, goes_on_in(directory):
+            found = chosen.simulated(directory, packets, jobs, bar, notices(console))
         write(found, held, notices(console))
     if as_json:
         print_json({"directory": str(directory), **found.content})

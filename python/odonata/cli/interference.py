@@ -9,6 +9,7 @@ import click
 
 from odonata.cli.shared import (
     debug_option,
+    goes_on_in,
     jobs_option,
     json_option,
     notices,
@@ -73,21 +74,17 @@ def interference(
 
     directory = out or Path("results") / f"{scenario.stem}-interference"
     console = progress_terminal()
-    with StudyBar(console, "Jobs alone and together") as bar:
-        try:
-            found = analyse(
-                what,
-                target=target,
-                pairs=pairs,
-                attribution=attribution,
-                jobs=jobs or os.cpu_count() or 1,
-                out=directory,
-                progress=bar,
-                notice=notices(console),
-            )
-        except KeyboardInterrupt:
-            message = f"stopped; run the same command again to go on in {directory}"
-            raise KeyboardInterrupt(message) from None
+    with StudyBar(console, "Jobs alone and together") as bar, goes_on_in(directory):
+        found = analyse(
+            what,
+            target=target,
+            pairs=pairs,
+            attribution=attribution,
+            jobs=jobs or os.cpu_count() or 1,
+            out=directory,
+            progress=bar,
+            notice=notices(console),
+        )
     if as_json:
         print_json({"directory": str(directory), **figures(found)})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import click
@@ -12,7 +11,29 @@ import click
 LARGEST, LARGEST_WHOLE = 1e6, 10**9
 
 
-class Number(click.FloatRange):
+class _Limited:
+    """What ranges of click's have besides: a limit that nobody reaches and no help tells."""
+
+    _largest: float
+    _allowed: str
+
+    def _describe_range(self) -> str:
+        whole: str = super()._describe_range()  # type: ignore[misc]
+        return "" if whole.endswith("None") else whole
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Reads it."""
+        number = super().convert(value, parameter, context)  # type: ignore[misc]
+        last = getattr(self, "max", None)
+        if number != number or (last is None and abs(number) > self._largest):
+            message = f"found {str(value)[:40]}; allowed: {self._allowed}"
+            raise click.BadParameter(message, context, parameter)
+        return number
+
+
+class Number(_Limited, click.FloatRange):
     """A finite number.
 
     Args:
@@ -31,49 +52,17 @@ class Number(click.FloatRange):
         largest: float = LARGEST,
     ) -> None:
         super().__init__(least, most, min_open=above)
-        self._largest = largest
-
-    def _describe_range(self) -> str:
-        return super()._describe_range() if self.min is not None or self.max is not None else ""
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> float:
-        """Reads it."""
-        number: float = super().convert(value, parameter, context)
-        if math.isnan(number) or (self.max is None and abs(number) > self._largest):
-            allowed = f"numbers up to {self._largest:,g}"
-            self.fail(f"found {str(value)[:40]}; allowed: {allowed}", parameter, context)
-        return number
+        self._largest, self._allowed = largest, f"numbers up to {largest:,g}"
 
 
-class Whole(click.IntRange):
-    """A whole number.
-
-    Args:
-        least: The smallest; any if `None`.
-        most: The largest, as its help says; `None`: `largest`, of which the help says nothing.
-        largest: What it may be at most, positive or negative.
-    """
+class Whole(_Limited, click.IntRange):
+    """A whole number; arguments as of :class:`Number`."""
 
     def __init__(
         self, least: int | None, most: int | None = None, *, largest: int = LARGEST_WHOLE
     ) -> None:
         super().__init__(least, most)
-        self._largest = largest
-
-    def _describe_range(self) -> str:
-        return super()._describe_range() if self.min is not None or self.max is not None else ""
-
-    def convert(
-        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
-    ) -> int:
-        """Reads it."""
-        number: int = super().convert(value, parameter, context)
-        if self.max is None and abs(number) > self._largest:
-            allowed = f"whole numbers up to {self._largest:,}"
-            self.fail(f"found {str(value)[:40]}; allowed: {allowed}", parameter, context)
-        return number
+        self._largest, self._allowed = largest, f"whole numbers up to {largest:,}"
 
 
 #: The seed of random numbers.

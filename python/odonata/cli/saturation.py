@@ -10,6 +10,7 @@ import click
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     debug_option,
+    goes_on_in,
     jobs_option,
     json_option,
     notices,
@@ -90,21 +91,17 @@ def saturation(
     held = Claim(directory, goes_on=STORE_FILE)
     console = progress_terminal()
     with held:
-        with StudyBar(console, "Looking for saturation") as bar:
-            try:
-                found = find_saturation(
-                    what,
-                    directory,
-                    highest=highest,
-                    tolerance=width,
-                    seeds=seeds,
-                    jobs=jobs or os.cpu_count() or 1,
-                    progress=bar,
-                    notice=notices(console),
-                )
-            except KeyboardInterrupt:
-                message = f"stopped; run the same command again to go on in {directory}"
-                raise KeyboardInterrupt(message) from None
+        with StudyBar(console, "Looking for saturation") as bar, goes_on_in(directory):
+            found = find_saturation(
+                what,
+                directory,
+                highest=highest,
+                tolerance=width,
+                seeds=seeds,
+                jobs=jobs or os.cpu_count() or 1,
+                progress=bar,
+                notice=notices(console),
+            )
         write(found, what, held, notices(console))
     if as_json:
         print_json({"directory": str(directory), **figures(found), "curve": curve(found)})

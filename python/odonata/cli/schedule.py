@@ -250,6 +250,7 @@ def _of_option(
             if option.option == "--compare" and problem.allowed:
                 # Placements are written out before the engine reads the rest.
                 message += f"; with --network flow or packet also {', '.join(names.PLACEMENT)}"
+                message += "; of several, each with a --compare of its own"
             return replace(problem, path=option.option, message=message)
     if is_log and problem.path == "schedule.network.machine":
         return replace(problem, path="--network", message="needs --machine SCENARIO")

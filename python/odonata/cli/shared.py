@@ -6,13 +6,14 @@ numpy, the engine) where it is used, in functions.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import inspect
 import itertools
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -234,6 +235,16 @@ def read_scenario(file: Path, changes: tuple[str, ...]) -> Scenario:
     from odonata.scenario import Scenario
 
     return Scenario.from_file(file, changes=changes)
+
+
+@contextlib.contextmanager
+def goes_on_in(directory: Path) -> Iterator[None]:
+    """Adds to an interruption that the same command goes on with what is in a directory."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        message = f"stopped; run the same command again to go on in {directory}"
+        raise KeyboardInterrupt(message) from None
 
 
 def print_json(content: Any, *, indent: int | None = 2) -> None:

@@ -14,6 +14,7 @@ from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     debug_option,
     escape,
+    goes_on_in,
     new_table,
     notices,
     out_option,
@@ -249,19 +250,15 @@ def _run_program(
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
     chosen = make()
     progress = progress_terminal()
-    with StudyBar(progress, chosen.title) as bar:
-        try:
-            lines = run_program(
-                chosen,
-                directory,
-                quick=quick,
-                jobs=jobs,
-                progress=bar,
-                notice=notices(progress),
-            )
-        except KeyboardInterrupt:
-            message = f"stopped; run the same command again to go on in {directory}"
-            raise KeyboardInterrupt(message) from None
+    with StudyBar(progress, chosen.title) as bar, goes_on_in(directory):
+        lines = run_program(
+            chosen,
+            directory,
+            quick=quick,
+            jobs=jobs,
+            progress=bar,
+            notice=notices(progress),
+        )
     console = terminal()
     console.print(f"[bold]{escape(chosen.title)}[/]")
     for line in lines:
@@ -300,20 +297,16 @@ def _run_file(
     command = f"odonata study {_named(file)}" + (" --quick" if quick else "")
     total = len(sweep.points)
     with Claim(directory, goes_on=STORE_FILE) as claim:
-        with SweepBar(progress, chosen.title) as bar:
-            try:
-                table = run_sweep(
-                    sweep,
-                    directory,
-                    points=points,
-                    executor=where,
-                    progress=bar,
-                    notice=notice,
-                    claim=claim,
-                )
-            except KeyboardInterrupt:
-                message = f"stopped; run the same command again to go on in {directory}"
-                raise KeyboardInterrupt(message) from None
+        with SweepBar(progress, chosen.title) as bar, goes_on_in(directory):
+            table = run_sweep(
+                sweep,
+                directory,
+                points=points,
+                executor=where,
+                progress=bar,
+                notice=notice,
+                claim=claim,
+            )
         with claim.adding() as partial:
             verdicts = write_page(
                 chosen,

@@ -12,6 +12,7 @@ from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_option,
     debug_option,
+    goes_on_in,
     jobs_option,
     json_option,
     notices,
@@ -98,20 +99,16 @@ def sweep(
     given += [("--seeds", str(seeds))] if seeds > 1 else []
     command = shlex.join(["odonata", "sweep", str(scenario), *(w for pair in given for w in pair)])
     points = Sweep(study, go_on=True)
-    with LiveTable(console, study) as live:
-        try:
-            table = run_swept(
-                points,
-                directory,
-                command=command,
-                jobs=jobs,
-                progress=live,
-                seen=live.seen,
-                notice=notices(console),
-            )
-        except KeyboardInterrupt:
-            message = f"stopped; run the same command again to go on in {directory}"
-            raise KeyboardInterrupt(message) from None
+    with LiveTable(console, study) as live, goes_on_in(directory):
+        table = run_swept(
+            points,
+            directory,
+            command=command,
+            jobs=jobs,
+            progress=live,
+            seen=live.seen,
+            notice=notices(console),
+        )
     rows = table.to_pylist()
     if as_json:
         failed = {"failed": [one.row for one in points.failed]} if points.failed else {}

@@ -122,7 +122,7 @@ def draw_topology(
     remarks += _remarks(wiring, layout, shows_nodes, by_group)
     handles += [Line2D([], [], linestyle="", label=remark) for remark in remarks]
     # Below the network, never over it.
-    columns = 2 if len(handles) > 3 else 1
+    columns = _columns([str(handle.get_label()) for handle in handles], figure.bbox.width)
     figure.legend(handles=handles, loc="outside lower left", handlelength=1.6, ncols=columns)
     if isinstance(figure, Figure):
         # No higher than what is in it.
@@ -131,6 +131,14 @@ def draw_topology(
         rows = -(-len(handles) // columns)
         headed = 0.4 + 0.22 * (1 + fill(title, _TITLE_WIDTH).count("\n"))
         figure.set_figheight(min(0.86 * width * shape + headed + 0.19 * rows, width + 1))
+
+
+def _columns(labels: list[str], width: float) -> int:
+    """Columns of the legend: two where there is much to say, and room for it beside each other."""
+    half = -(-len(labels) // 2)
+    letters = sum(max(map(len, part), default=0) for part in (labels[:half], labels[half:]))
+    # A letter takes 0.06 inches, what stands before each column 0.55.
+    return 2 if len(labels) > 3 and (0.06 * letters + 1.1) * rcParams["figure.dpi"] <= width else 1
 
 
 def _left(wiring: Wiring, damage: Damage) -> Wiring:

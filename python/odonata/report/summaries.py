@@ -642,6 +642,7 @@ def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]
             "[yellow]No steady state was found[/] in the first half of the duration; what came "
             f"before {display.duration(run['warmup_ps'])} counts as warm-up all the same."
         )
+    remarks += _free_messages(summary, scenario)
     extrapolated = skipped(run)
     if extrapolated is not None:
         remarks.append(f"[yellow]{escape(extrapolated)}[/]")
@@ -654,6 +655,37 @@ def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]
             else f"[yellow]The precision of {asked} was not reached[/] within the duration, {at}."
         )
     return remarks
+
+
+#: What a message costs its sender, and its receiver, where somebody measured it: LUMI's
+#: (examples/machines/lumi-c.toml); those of other machines are between 0.14 and 1.5 µs.
+_OVERHEAD_PS = 405_000
+#: The share of a run time from which on that matters to who reads it.
+_MATTERS = 0.1
+
+
+def _free_messages(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]:
+    """A line on jobs of many messages whose ranks no message costs time, as nothing says so."""
+    if scenario is None or scenario.node is not None:
+        return []
+    mpi = scenario.mpi
+    costs = (mpi.send_overhead, mpi.receive_overhead, mpi.send_delay, mpi.gap, mpi.copy_bandwidth)
+    if any(costs) or mpi.host_times or mpi.delay_times:
+        return []
+    found = []
+    for job in summary["jobs"]:
+        if job["run_time_ps"] and not is_open_loop(job):
+            busy = 2 * _OVERHEAD_PS * job["messages_created"] / job["ranks"]
+            if busy >= _MATTERS * job["run_time_ps"]:
+                share = display.percent(busy / job["run_time_ps"])
+                found.append(f"{share} of the run time of {escape(job['name'])}")
+    if not found:
+        return []
+    cost = display.duration(_OVERHEAD_PS)
+    return [
+        f"[dim]Messages cost ranks no time, as \\[mpi] gives none; LUMI's {cost} to send and to "
+        f"receive would add up to {', '.join(found)}.[/]"
+    ]
 
 
 def skipped(run: Mapping[str, Any]) -> str | None:

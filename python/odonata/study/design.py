@@ -49,7 +49,7 @@ RESULT_FILE, REPORT_FILE = "design.json", "report.html"
 NODES = (16, 100_000)
 #: Fewest and most ports of a switch.
 RADIX = (8, 1024)
-#: Of every link of the network, where nothing else is said.
+#: Bandwidth of every link of the network, where nothing else is said.
 BANDWIDTH = "25 GB/s"
 #: What joins the GPUs of a node: NVLink 4 through NVSwitch, 450 GB/s each way (NVIDIA H100 Tensor
 #: Core GPU Architecture, 2022); the latency is assumed.
@@ -188,7 +188,7 @@ class Design:
 
     @property
     def interfaces(self) -> int:
-        """Of each node, with a rank at each: one of each GPU; without GPUs, one on each rail."""
+        """Interfaces of a node, a rank at each: one of each GPU, without GPUs one on each rail."""
         return self.gpus if self.gpus > 1 else self.rails
 
     @property
