@@ -6,7 +6,7 @@ arrays do not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,38 @@ def labelled(codes: npt.ArrayLike, texts: Iterable[str], kind: pa.DataType) -> p
     return pa.DictionaryArray.from_arrays(indices, column_of(list(texts), pa.string()))
 
 
+def table_of(rows: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.Table:
+    """A table of rows; ``None``, or a key that a row lacks, is no value.
+
+    Args:
+        rows: Each with the columns that have a value.
+        schema: Numbers, truth values, texts, or lists of texts.
+    """
+    columns = []
+    for field in schema:
+        values = [row.get(field.name) for row in rows]
+        missing = np.fromiter((one is None for one in values), np.bool_, len(values))
+        if pa.types.is_list(field.type):
+            ends = np.cumsum([0, *(len(one or ()) for one in values)]).astype(np.int32)
+            texts = column_of([text for one in values for text in one or ()], pa.string())
+            buffers = [_validity(missing), pa.py_buffer(ends)]
+            columns.append(pa.Array.from_buffers(field.type, len(rows), buffers, children=[texts]))
+        elif pa.types.is_string(field.type):
+            columns.append(column_of(values, field.type))
+        else:
+            known = [0 if one is None else one for one in values]
+            columns.append(column_of(known, field.type, missing))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def in_one(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array; one of a file's that is empty has no chunk at all."""
+    return column.combine_chunks() if column.num_chunks else pa.nulls(0, column.type)
+
+
 def numbers(table: pa.Table, column: str) -> npt.NDArray[Any]:
     """A numeric column; where there is no value, −1 in an integer and NaN in a float column."""
-    return numbers_of(table[column].combine_chunks())
+    return numbers_of(in_one(table[column]))
 
 
 def numbers_of(array: pa.Array) -> npt.NDArray[Any]:
@@ -97,13 +126,13 @@ def absent(array: pa.Array) -> npt.NDArray[np.bool_]:
 
 def labels(table: pa.Table, column: str) -> list[str]:
     """The texts that a dictionary column can hold, in the order of their codes."""
-    texts: list[str] = table[column].combine_chunks().dictionary.to_pylist()
+    texts: list[str] = in_one(table[column]).dictionary.to_pylist()
     return texts
 
 
 def codes(table: pa.Table, column: str) -> npt.NDArray[np.int8]:
     """Which of :func:`labels` each row of a dictionary column holds; −1 where there is no value."""
-    return numbers_of(table[column].combine_chunks().indices)
+    return numbers_of(in_one(table[column]).indices)
 
 
 def rows_labelled(table: pa.Table, column: str, *wanted: str) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from odonata.columns import codes, column_of, labelled, labels, numbers
+from odonata.columns import codes, column_of, in_one, labelled, labels, numbers, table_of
 
 KINDS = (pa.int8(), pa.int32(), pa.int64(), pa.uint64(), pa.float64())
 
@@ -44,6 +44,34 @@ def test_labels_stand_for_codes(values: list[int]) -> None:
     assert labels(table, "kind") == ["a", "b", "c"]
     assert codes(table, "kind").tolist() == values
     assert table["kind"].to_pylist() == [None if code < 0 else "abc"[code] for code in values]
+
+
+ROW = st.fixed_dictionaries(
+    {},
+    optional={
+        "number": st.none() | st.integers(0, 100),
+        "share": st.none() | st.floats(allow_nan=False) | st.integers(0, 9),
+        "right": st.none() | st.booleans(),
+        "name": st.none() | st.text(),
+        "names": st.none() | st.lists(st.text(), max_size=3),
+    },
+)
+
+
+@given(st.lists(ROW, max_size=20))
+def test_rows_make_the_table_that_arrow_makes(rows: list[dict[str, object]]) -> None:
+    texts = pa.list_(pa.field("element", pa.string()))
+    schema = pa.schema(
+        {"number": pa.int32(), "share": pa.float64(), "right": pa.bool_(), "name": pa.string()}
+    ).append(pa.field("names", texts))
+    table = table_of(rows, schema)
+    table.validate(full=True)
+    assert table.equals(pa.Table.from_pylist(rows, schema=schema))
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.bool_(), pa.dictionary(pa.int8(), pa.string())])
+def test_a_column_without_chunks_is_empty(kind: pa.DataType) -> None:
+    assert in_one(pa.chunked_array([], kind)).to_pylist() == []
 
 
 @pytest.mark.parametrize("number", [128, -129, 0.5])

@@ -80,6 +80,14 @@ UNKNOWN_JOB = "job.hallo: found hallo, but job has 1 entry; allowed: the index 0
             "--machine: network.routing.algorithm: found dal; allowed: minimal, tago",
         ),
         (
+            "schedule log.swf --network flow --machine machine.toml --compare fcfs,spread",
+            "of several, each with a --compare of its own",
+        ),
+        (
+            "slurm log.swf --conf slurm.conf",
+            "slurm.conf: 6 nodes; the log says that its machine has 20",
+        ),
+        (
             "predict-collective machine.toml --hosts n1,n9 --collective allreduce --bytes 1",
             "host n9: Ours has none of that name; allowed: 6 hosts from n1 to n6",
         ),
@@ -97,6 +105,7 @@ def test_commands_say_what_is_wrong(line: str, message: str, tmp_path: Path) -> 
     lattice = '[network]\nfamily = "hyperx"\nsize = [5]\np = 4\nrouting = "dal"\n'
     (tmp_path / "steered.toml").write_text(lattice)
     (tmp_path / "log.swf").write_text(LOG)
+    (tmp_path / "slurm.conf").write_text("NodeName=n[1-6]\nPartitionName=a Nodes=ALL\n")
     files = sorted(tmp_path.iterdir())
     done = call(*line.split(), directory=tmp_path)
     assert done.returncode not in (0, 1), done.stderr

@@ -359,6 +359,7 @@ def test_names_that_are_none_are_told_with_those_that_are(registered: Any) -> No
         Scenario.from_dict({"network": NETWORK, "job": [{"nodes": 8, "traffic": traffic}]})
     for kind, name, function, message in (
         ("placement", "spread", list, "Odonata has one of that name"),
+        ("application", "halo3d", list, "Odonata has one of that name"),
         ("placement", "a b", list, "allowed: letters, digits"),
         ("routing", "mine", list, 'found the kind "routing"'),
         ("placement", "mine", 3, "allowed: a function"),

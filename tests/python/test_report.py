@@ -348,6 +348,16 @@ async def legends_are_whole_on_a_telephone(page: Page) -> None:
     await page.call("Emulation.clearDeviceMetricsOverride")
 
 
+async def fits(page: Page) -> None:
+    """Nothing of the page is beside a telephone's screen, nor beside a wide one."""
+    for width in (400, 1400):
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        await page.call("Emulation.setDeviceMetricsOverride", **size)
+        await page.until(f"innerWidth === {width} && document.body.scrollWidth <= {width}")
+        assert await page.run("document.documentElement.scrollWidth") <= width
+    await page.call("Emulation.clearDeviceMetricsOverride")
+
+
 async def links_are_chosen_by_keyboard_and_by_cell(page: Page) -> None:
     caption = "document.querySelector('.drill caption').textContent"
     assert re.match(r"\d+ links? from group \d+ to group \d+", await page.run(caption))
@@ -417,12 +427,14 @@ def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
         await opens_quietly(page)
         await links_are_chosen_by_keyboard_and_by_cell(page)
         await legends_are_whole_on_a_telephone(page)
+        await fits(page)
         pdf = await page.call("Page.printToPDF", printBackground=False)
         assert len(pdf["data"]) > 50_000
         assert page.problems == []
 
     async def by_night(page: Page) -> None:
         shots["dark"] = await looks(page, "dark")
+        await fits(page)
         # Whoever wants the other one gets it.
         await page.run(
             "(() => { const c = document.getElementById('scheme'); "

@@ -21,7 +21,7 @@ import importlib
 import inspect
 import reprlib
 import sys
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -177,13 +177,16 @@ def unregister(kind: Kind, name: str) -> None:
 
 def ours(kind: Kind) -> tuple[str, ...]:
     """Names of a kind that Odonata itself has."""
-    from odonata import names
+    from odonata import declared, names, table
 
-    of_kind: Mapping[Kind, tuple[Mapping[str, str], ...]] = {
+    assert declared.modules()  # Which fills the choices.
+    # Motifs as a scenario calls them: halo2d and halo3d are one for the engine.
+    motifs = table.CHOICES["Motif"][1]
+    of_kind: Mapping[Kind, tuple[Iterable[str], ...]] = {
         "placement": (names.PLACEMENT,),
         "mapping": (names.MAPPING,),
         "pattern": (names.PATTERN,),
-        "application": (names.APPLICATION, names.MOTIF, names.PATTERN),
+        "application": (motifs, names.APPLICATION, names.MOTIF, names.PATTERN),
         "order": (names.ORDER,),
         "measure": (),
     }

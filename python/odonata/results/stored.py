@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odonata.bounded import read_json, read_parquet
-from odonata.columns import absent, labels, numbers
+from odonata.columns import absent, in_one, labels, numbers
 from odonata.errors import OutputError
 from odonata.output import reason
 
@@ -193,7 +193,7 @@ def read_table(
 
 def _wrong(table: pa.Table, field: pa.Field, measured: bool) -> tuple[int, str] | None:
     """The first row whose value a column cannot have, and what that is."""
-    missing = absent(table[field.name].combine_chunks())
+    missing = absent(in_one(table[field.name]))
     if missing.any() and not field.nullable:
         return int(missing.argmax()), "no value"
     if not measured:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from odonata import display
 from odonata.batch.schedules import FIGURES, load_schedules
+from odonata.columns import table_of
 from odonata.errors import OutputError
 from odonata.output import Claim, picture, warn, write_csv, write_json, write_parquet
 from odonata.results import RESULT_FILE, SCENARIO_FILE, Result
@@ -322,7 +323,7 @@ def compare(*directories: str | os.PathLike[str]) -> Comparison:
             "found results without a job or link class of the same name in each; allowed: runs "
             "that have one, or schedules of job logs only"
         )
-    table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    table = table_of(rows, SCHEMA)
     return Comparison(results, table, _settings(results), left_out)
 
 

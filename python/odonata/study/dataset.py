@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from odonata.columns import table_of
 from odonata.errors import OutputError
 from odonata.output import reason, write_json, write_parquet
 from odonata.results.stored import read_keys, read_table
@@ -105,7 +106,7 @@ def build_dataset(
                 "version": record["version"],
             }
         )
-    return pa.Table.from_pylist(rows, schema=schema)
+    return table_of(rows, schema)
 
 
 def _text(value: Any) -> str:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from odonata import display
+from odonata.columns import table_of
 from odonata.errors import Problem
 from odonata.output import Claim, warn, write_file, write_json, write_parquet
 from odonata.plots.waits import wait_rows
@@ -373,11 +374,11 @@ class _Plan:
             self.scenario,
             self.names,
             self.target,
-            pa.Table.from_pylist(slowdowns, SLOWDOWNS),
-            pa.Table.from_pylist(matrix, MATRIX),
-            pa.Table.from_pylist(latencies, LATENCIES),
-            pa.Table.from_pylist(waits, WAITS),
-            pa.Table.from_pylist(together["held"], HELD),
+            table_of(slowdowns, SLOWDOWNS),
+            table_of(matrix, MATRIX),
+            table_of(latencies, LATENCIES),
+            table_of(waits, WAITS),
+            table_of(together["held"], HELD),
         )
 
 

@@ -141,7 +141,8 @@ def _found(verdicts: Sequence[Verdict]) -> list[str]:
 def _setting(study: StudyFile, table: pa.Table, total: int) -> str:
     lines = ["| axis | keys | values simulated |", "|---|---|---|"]
     lines += [setting_row(axis, values_of(axis, table)) for axis in study.axis]
-    points, runs = len(table.group_by(_axes(study)).aggregate([])), len(table)
+    axes = [table[name].to_pylist() for name in _axes(study)]
+    points, runs = len(set(zip(*axes, strict=True))), len(table)
     lines.append(f"\n{runs} simulations of {points} combinations.\n")
     if runs < total:
         lines.append(f"**Not complete**: the study has {total} simulations.\n")

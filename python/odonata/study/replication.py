@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from odonata.columns import table_of
 from odonata.output import Claim, write_file, write_parquet
 from odonata.results import SCENARIO_FILE, Result
 from odonata.results.stored import read_table, refusal
@@ -138,7 +139,7 @@ def _table(records: Sequence[Record]) -> pa.Table:
                 "replications": found.count,
             }
         )
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
+    return table_of(rows, SCHEMA)
 
 
 def figures_of_jobs(table: pa.Table) -> dict[str, dict[str, Mapping[str, Any]]]:

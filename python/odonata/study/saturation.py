@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from odonata import display
+from odonata.columns import table_of
 from odonata.errors import Problem
 from odonata.output import (
     Claim,
@@ -352,7 +353,7 @@ def write(
         claim: Of the directory.
         notice: Called with what became of earlier files and of pictures. Default: a warning.
     """
-    table = with_units(pa.Table.from_pylist(curve(found), schema=_SCHEMA), {"accepted_ci95": "B/s"})
+    table = with_units(table_of(curve(found), _SCHEMA), {"accepted_ci95": "B/s"})
     with claim.updating(notice=notice) as partial:
         write_parquet(partial / "saturation.parquet", table)
         write_csv(partial / "saturation.csv", table)
