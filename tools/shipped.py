@@ -43,11 +43,8 @@ def make_environment() -> None:
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
     subprocess.run([sys.executable, "-m", "venv", ENVIRONMENT], check=True)
     options = (
-        "--quiet",
-        "--no-compile",
-        "--disable-pip-version-check",
-        "--constraint",
-        "constraints.txt",
+        *("--quiet", "--no-compile", "--disable-pip-version-check"),
+        *("--constraint", "constraints.txt"),
     )
     pip = [PYTHON, "-m", "pip", "install", *options, *wanted]
     subprocess.run(pip, cwd=ROOT, check=True)

@@ -44,64 +44,71 @@ A scenario says what is wired, how packets are routed, and which jobs send what.
 Keys in **bold** are required.
 """
 
-#: Anchor and heading of each table; what is not here is described where it is used.
-HEADINGS = {
-    "Routing": "Routing",
-    "OpticalLayer": "Optical switches",
-    "Router": "Routers",
-    "TrafficClass": "Traffic classes",
-    "Nic": "Network interfaces",
-    "CongestionControl": "Congestion control",
-    "Simulation": "Simulation",
-    "Skip": "Skipped iterations",
-    "Mpi": "Message protocol",
-    "HostTime": "Host times",
-    "WithinNode": "Messages within a node",
-    "Noise": "Noise",
-    "Collectives": "Collectives",
-    "Nccl": "NCCL",
-    "Record": "Record",
-    "Machine": "Machine",
-    "Failures": "Failures",
-    "LinkFailure": "Failed links",
-    "DrawnFailures": "Failures at random",
-    "Outage": "Outages",
-    "Node": "Nodes",
-    "NodeNetwork": "Networks within a node",
-    "Storage": "Storage",
-    "ServerBuffer": "Burst buffers",
-    "HostRange": "Hosts",
-    "SizedRate": "Rates by size",
-    "SizedSpread": "Spread by size",
-    "SizedError": "Errors by size",
-    "SharedNodes": "Shared nodes",
-    "MessageCosts": "Costs of NCCL's messages",
-    "ManyRanks": "Many ranks",
-    "FreshBuffers": "Fresh buffers",
-    "Background": "Background",
-    "Job": "Jobs",
-    "Phases": "Phases",
-    "ComputePhase": "Computing between phases",
-    "RepeatPhase": "Repeated phases",
-    "MappingTable": "Mapping",
-    "PlacementTable": "Placement within groups",
-    "RankMapPlacement": "Placement by a map of ranks",
-    "PlacementPlugIn": "Placement by a plug-in",
-    "MappingPlugIn": "Mapping by a plug-in",
-    "Arrivals": "Arrivals",
-    "ScheduleTable": "Schedule of a job log",
-    "Reading": "Reading of a log",
-    "MultifactorTable": "Multifactor priority",
-    "Grap": "GRAP",
-    "Maintenance": "Maintenance",
-    "Reservation": "Reservations",
-    "NodeOutage": "Outages",
-    "NodeFailures": "Failures of nodes",
-    "Hold": "Holding jobs",
-    "NamedLink": "Link classes of a wiring file",
-    "TimeBorder": "Part of a trace: by time",
-    "RegionBorder": "Part of a trace: by function",
-    "MarkerBorder": "Part of a trace: by marker",
+#: The sections of tables, in their order: name, level and heading, where the table stands. What is
+#: not here is described where it is used.
+SECTIONS = {
+    name: (level, heading, where)
+    for name, level, heading, where in re.findall(
+        r"(?m)^(\w+) \| (#+) (.*?) \| (.*)$",
+        """\
+Routing | ### Routing | `[network.routing]`
+OpticalLayer | ### Optical switches | `[network.optical]` with `family` = `fat-tree`; see [steering](optical-switches.md#steered-fat-trees)
+NamedLink | ### Link classes of a wiring file | `[network.links]` with `family` = `edge-list`, `graphml`, `gml` or `anynet`, by class name
+Router | ### Routers | `[network.router]`
+TrafficClass | #### Traffic classes | `[[network.router.traffic_class]]`; see [traffic classes](congestion-control.md#traffic-classes)
+Nic | ### Network interfaces | `[network.nic]`
+CongestionControl | #### Congestion control | `[network.nic.congestion_control]`
+Failures | ## Failures | `[failures]`; see [failures](failures.md)
+LinkFailure | ### Failed links | `[failures] links = [ { routers = …, … }, … ]`
+Outage | ### Outages | `[failures] outages = [ { routers = …, at = … }, … ]`
+DrawnFailures | ### Failures at random | `[failures] draw = [ { part = …, … }, … ]`
+Node | ## Nodes | `[node]`; see [nodes with an inside](topologies.md#nodes-with-an-inside)
+NodeNetwork | ### Networks within a node | `[node.network]`
+Storage | ## Storage | `[storage]`; see [storage](storage.md)
+ServerBuffer | ### Burst buffers | `[storage.burst_buffer]`
+Simulation | ## Simulation | `[simulation]`
+Skip | ### Skipped iterations | `[simulation] skip = { … }`
+Mpi | ## Message protocol | `[mpi]`
+HostTime | ### Host times | `[mpi] host_times = [ { size = …, time = … }, … ]`
+WithinNode | ### Messages within a node | `[mpi.within_node]`
+Noise | ### Noise | `[mpi.noise]`
+Collectives | ### Collectives | `[mpi.collectives]`; see [collectives](collectives.md)
+Nccl | #### NCCL | `[mpi.collectives.nccl]`; see [NCCL](collectives.md#what-the-libraries-choose)
+Record | ## Record | `[record]`
+Arrivals | ### Arrivals | `[record] arrivals = { … }`
+Machine | ## Machine | `[machine]`; see [machines](machines.md)
+HostRange | ### Hosts | `[machine] hosts = [ { names = …, first_node = … }, … ]`
+SizedRate | ### Rates by size | `[[machine.combine]]` and `[[machine.copy]]`
+SizedSpread | ### Spread by size | `[[machine.spread]]`
+SizedError | ### Errors by size | `[[machine.errors]]`
+Background | ### Background | `[machine.background]`
+SharedNodes | ### Shared nodes | `[machine.shared]`
+MessageCosts | ### Costs of NCCL's messages | `[machine.shared.ll]`, `[machine.shared.exchange]`
+ManyRanks | ### Many ranks | `[[machine.many_ranks]]`
+FreshBuffers | ### Fresh buffers | `[machine.fresh_buffers]`
+Job | ## Jobs | `[[job]]`, once for each job
+TimeBorder | #### Part of a trace: by time | `start` or `end` of a trace: `{ time = … }`
+RegionBorder | #### Part of a trace: by function | `start` or `end` of a trace: `{ region = …, iteration = … }`
+MarkerBorder | #### Part of a trace: by marker | `start` or `end` of a trace: `{ marker = …, iteration = … }`
+Phases | ### Phases | `motif = { kind = "phases", … }`
+ComputePhase | #### Computing between phases | In a list of phases: `{ compute = … }`
+RepeatPhase | #### Repeated phases | In a list of phases: `{ repeat = …, phases = [ … ] }`
+PlacementTable | ### Placement within groups | `placement = { … }`
+RankMapPlacement | ### Placement by a map of ranks | `placement = { rank_map = … }`
+MappingTable | ### Mapping | `mapping = { … }`
+PlacementPlugIn | ### Placement by a plug-in | `placement = { plug_in = …, … }`
+MappingPlugIn | ### Mapping by a plug-in | `mapping = { plug_in = …, … }`
+ScheduleTable | ## Schedule of a job log | `[schedule]`, which `odonata schedule` runs
+Reading | ### Reading of a log | `[schedule.reading]`
+MultifactorTable | ### Multifactor priority | `[schedule.multifactor]` with `order = "multifactor"`
+Grap | ### GRAP | `[schedule.grap]`; see [GRAP](optical-switches.md#grap)
+Maintenance | ### Maintenance | `[[schedule.maintenance]]`
+Reservation | ### Reservations | `[[schedule.reservation]]`
+NodeOutage | ### Outages | `[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)
+NodeFailures | ### Failures of nodes | `[schedule.failures]`
+Hold | ### Holding jobs | `[schedule.hold]`
+""",
+    )
 }
 
 #: The heading of all tables of link classes, of which every family of networks has one.
@@ -110,7 +117,7 @@ LINK_CLASSES = "Link classes"
 
 def _heading(name: str) -> str:
     """The heading of a table; an empty string where it has none of its own."""
-    return LINK_CLASSES if name.endswith("Links") else HEADINGS.get(name, "")
+    return LINK_CLASSES if name.endswith("Links") else SECTIONS.get(name, ("", "", ""))[1]
 
 
 LINKS_TEXT = """\
@@ -135,61 +142,9 @@ def scenario_page(root: Path) -> str:
     page.table("## Top level", "", schema["properties"], ["network"])
     network = schema["properties"]["network"]
     page.choice("## Network", "`[network]`: what is wired.", network, "Family")
-    page.definition("Routing", "###", "`[network.routing]`")
-    page.definition(
-        "OpticalLayer",
-        "###",
-        "`[network.optical]` with `family` = `fat-tree`; see [steering](optical-switches.md#steered-fat-trees)",
-    )
+    page.sections("Routing", "OpticalLayer")
     page.links(network)
-    page.definition(
-        "NamedLink",
-        "###",
-        "`[network.links]` with `family` = `edge-list`, `graphml`, `gml` or `anynet`, by class name",
-    )
-    page.definition("Router", "###", "`[network.router]`")
-    page.definition(
-        "TrafficClass",
-        "####",
-        "`[[network.router.traffic_class]]`; see [traffic classes](congestion-control.md#traffic-classes)",
-    )
-    page.definition("Nic", "###", "`[network.nic]`")
-    page.definition("CongestionControl", "####", "`[network.nic.congestion_control]`")
-    page.definition("Failures", "##", "`[failures]`; see [failures](failures.md)")
-    page.definition("LinkFailure", "###", "`[failures] links = [ { routers = …, … }, … ]`")
-    page.definition("Outage", "###", "`[failures] outages = [ { routers = …, at = … }, … ]`")
-    page.definition("DrawnFailures", "###", "`[failures] draw = [ { part = …, … }, … ]`")
-    page.definition(
-        "Node", "##", "`[node]`; see [nodes with an inside](topologies.md#nodes-with-an-inside)"
-    )
-    page.definition("NodeNetwork", "###", "`[node.network]`")
-    page.definition("Storage", "##", "`[storage]`; see [storage](storage.md)")
-    page.definition("ServerBuffer", "###", "`[storage.burst_buffer]`")
-    page.definition("Simulation", "##", "`[simulation]`")
-    page.definition("Skip", "###", "`[simulation] skip = { … }`")
-    page.definition("Mpi", "##", "`[mpi]`")
-    page.definition("HostTime", "###", "`[mpi] host_times = [ { size = …, time = … }, … ]`")
-    page.definition("WithinNode", "###", "`[mpi.within_node]`")
-    page.definition("Noise", "###", "`[mpi.noise]`")
-    page.definition("Collectives", "###", "`[mpi.collectives]`; see [collectives](collectives.md)")
-    page.definition(
-        "Nccl",
-        "####",
-        "`[mpi.collectives.nccl]`; see [NCCL](collectives.md#what-the-libraries-choose)",
-    )
-    page.definition("Record", "##", "`[record]`")
-    page.definition("Arrivals", "###", "`[record] arrivals = { … }`")
-    page.definition("Machine", "##", "`[machine]`; see [machines](machines.md)")
-    page.definition("HostRange", "###", "`[machine] hosts = [ { names = …, first_node = … }, … ]`")
-    page.definition("SizedRate", "###", "`[[machine.combine]]` and `[[machine.copy]]`")
-    page.definition("SizedSpread", "###", "`[[machine.spread]]`")
-    page.definition("SizedError", "###", "`[[machine.errors]]`")
-    page.definition("Background", "###", "`[machine.background]`")
-    page.definition("SharedNodes", "###", "`[machine.shared]`")
-    page.definition("MessageCosts", "###", "`[machine.shared.ll]`, `[machine.shared.exchange]`")
-    page.definition("ManyRanks", "###", "`[[machine.many_ranks]]`")
-    page.definition("FreshBuffers", "###", "`[machine.fresh_buffers]`")
-    page.definition("Job", "##", "`[[job]]`, once for each job")
+    page.sections("NamedLink", "Job")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")
     motifs = {"oneOf": [kind for kind in motifs["oneOf"] if kind["$ref"] != "#/$defs/Phases"]}
@@ -200,13 +155,7 @@ def scenario_page(root: Path) -> str:
         motifs,
         "Motif",
     )
-    page.definition("TimeBorder", "####", "`start` or `end` of a trace: `{ time = … }`")
-    page.definition(
-        "RegionBorder", "####", "`start` or `end` of a trace: `{ region = …, iteration = … }`"
-    )
-    page.definition(
-        "MarkerBorder", "####", "`start` or `end` of a trace: `{ marker = …, iteration = … }`"
-    )
+    page.sections("TimeBorder", "MarkerBorder")
     page.choice(
         "### Applications",
         "`motif = { kind = …, … }` with the communication skeleton of an application; [applications]"
@@ -214,9 +163,7 @@ def scenario_page(root: Path) -> str:
         applications,
         "Application",
     )
-    page.definition("Phases", "###", '`motif = { kind = "phases", … }`')
-    page.definition("ComputePhase", "####", "In a list of phases: `{ compute = … }`")
-    page.definition("RepeatPhase", "####", "In a list of phases: `{ repeat = …, phases = [ … ] }`")
+    page.sections("Phases", "RepeatPhase")
     page.choice(
         "### Traffic",
         "`traffic = { pattern = …, … }`: what the ranks of a job send, regardless of what the "
@@ -226,17 +173,7 @@ def scenario_page(root: Path) -> str:
         job["traffic"],
         "Traffic",
     )
-    page.definition("PlacementTable", "###", "`placement = { … }`")
-    page.definition("RankMapPlacement", "###", "`placement = { rank_map = … }`")
-    page.definition("MappingTable", "###", "`mapping = { … }`")
-    page.definition("PlacementPlugIn", "###", "`placement = { plug_in = …, … }`")
-    page.definition("MappingPlugIn", "###", "`mapping = { plug_in = …, … }`")
-    page.definition("ScheduleTable", "##", "`[schedule]`, which `odonata schedule` runs")
-    page.definition("Reading", "###", "`[schedule.reading]`")
-    page.definition(
-        "MultifactorTable", "###", '`[schedule.multifactor]` with `order = "multifactor"`'
-    )
-    page.definition("Grap", "###", "`[schedule.grap]`; see [GRAP](optical-switches.md#grap)")
+    page.sections("PlacementTable", "Grap")
     page.choice(
         "### Network of a schedule",
         "`[schedule.network]`: what slows jobs down or makes them faster; see [scheduling]"
@@ -244,13 +181,7 @@ def scenario_page(root: Path) -> str:
         page.inner("ScheduleTable", "network"),
         "Level",
     )
-    page.definition("Maintenance", "###", "`[[schedule.maintenance]]`")
-    page.definition("Reservation", "###", "`[[schedule.reservation]]`")
-    page.definition(
-        "NodeOutage", "###", "`[[schedule.outage]]`; see [failures](failures.md#nodes-of-a-queue)"
-    )
-    page.definition("NodeFailures", "###", "`[schedule.failures]`")
-    page.definition("Hold", "###", "`[schedule.hold]`")
+    page.sections("Maintenance", "Hold")
     return page.finish()
 
 
@@ -266,12 +197,19 @@ class _Page:
         """Adds a paragraph."""
         self._parts.append(text)
 
-    def definition(self, name: str, level: str, where: str) -> None:
+    def sections(self, first: str, last: str) -> None:
+        """Adds the sections of tables from one to another."""
+        names = list(SECTIONS)
+        for name in names[names.index(first) : names.index(last) + 1]:
+            self.definition(name)
+
+    def definition(self, name: str) -> None:
         """Adds the section of a table."""
+        level, heading, where = SECTIONS[name]
         self._described.add(name)
         definition = self._definitions[name]
         self.table(
-            f"{level} {_heading(name)}",
+            f"{level} {heading}",
             f"{where}. {_first_paragraph(definition)}",
             definition["properties"],
             definition.get("required", ()),

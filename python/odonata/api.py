@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from odonata import _engine, names
-from odonata.errors import InternalError, TraceError
 from odonata.libraries import library
 from odonata.network.exporting import export_network, format_of
 from odonata.output import Claim, new_file, warn
@@ -239,12 +238,10 @@ def describe_trace(file: str | os.PathLike[str], *, records: int = 0) -> dict[st
         TraceError: If it is damaged or of no known format.
         InternalError: If the engine has a defect.
     """
-    try:
-        return _engine.trace_summary(os.fspath(file), records)
-    except _engine.SpecError as error:
-        raise TraceError(error.args[1]) from None
-    except _engine.InternalError as error:
-        raise InternalError(str(error)) from None
+    from odonata.simulate.replaying import ask
+
+    found: dict[str, Any] = ask(_engine.trace_summary, os.fspath(file), records)
+    return found
 
 
 # --- Topology -----------------------------------------------------------------------------
@@ -324,9 +321,7 @@ class Topology:
         wiring = Wiring.of_description(self._raw if damage is None else damage.whole)
         network = str(self.description["network"])
         return drawn(
-            path,
-            (7.6, 6.8),
-            lambda figure: draw_topology(figure, wiring, network, damage=damage),
+            path, (7.6, 6.8), lambda figure: draw_topology(figure, wiring, network, damage=damage)
         )
 
     def export(self, file: str | os.PathLike[str], format: str | None = None) -> Path:

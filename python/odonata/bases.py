@@ -40,12 +40,7 @@ class NetworkBase(Table):
 
     keys = _keys(
         Key(key="router", text="The router model.", kind={"table": "Router"}, default={}),
-        Key(
-            key="nic",
-            text="The network interface of a node.",
-            kind={"table": "Nic"},
-            default={},
-        ),
+        Key(key="nic", text="The network interface of a node.", kind={"table": "Nic"}, default={}),
         Key(
             key="routing",
             text=_ROUTING,

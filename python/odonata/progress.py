@@ -9,10 +9,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.markup import escape
 from rich.progress import (
@@ -22,9 +21,7 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.progress import (
-    Progress as Bar,
-)
+from rich.progress import Progress as Bar
 
 from odonata import display
 from odonata.report.points import points_table
@@ -86,171 +83,130 @@ class Lines:
 
 
 class _OneBar:
-    """A bar with its title, share, some columns between, and the time that remains."""
+    """A bar with its title, share, some texts between, and the time that remains.
 
-    def __init__(self, console: Console, title: str, *columns: ProgressColumn) -> None:
+    A context manager; within it, the bar is called with how far it is.
+
+    Args:
+        console: Where to draw; a line now and then if it is no terminal.
+        title: What is done.
+        texts: Names of the texts.
+        total: Of what is done, where it is known at the beginning.
+        remaining: The time. Default: by the speed of the last seconds.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        *texts: str,
+        total: float | None = None,
+        remaining: ProgressColumn | None = None,
+    ) -> None:
         self._lines = Lines(console, title)
         self._bar = Bar(
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=None),
             TaskProgressColumn(),
-            *columns,
+            *(TextColumn(f"{{task.fields[{name}]}}") for name in texts),
             TextColumn("ETA"),
-            TimeRemainingColumn(compact=True),
+            remaining or TimeRemainingColumn(compact=True),
             console=console,
             transient=True,
             expand=True,
             disable=not console.is_terminal,
         )
+        fields: dict[str, Any] = dict.fromkeys(texts, "")
+        self._task = self._bar.add_task(escape(title), total=total, remaining="–", **fields)
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._bar.stop()
+
+    def _show(self, done: float, total: float, **texts: Any) -> None:
+        self._bar.update(self._task, completed=done, total=total, **texts)
+        self._lines(done / max(total, 1))
 
 
 class ProofBar(_OneBar):
-    """Shows how far a proof is; a context manager that is called with what is done and of all.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
-    """
+    """Shows how far a proof is; called with what is done and of all."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(console, "Proving")
-        self._task = self._bar.add_task("Proving", total=None)
 
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
-        self._bar.update(self._task, completed=done, total=total)
-        self._lines(done / max(total, 1))
+        self._show(done, total)
 
 
 class StudyBar(_OneBar):
-    """Shows how far a study is.
-
-    A context manager; within it, call it with the share of the work that is done and how many
-    simulations are.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
-        title: Of the study.
-    """
+    """Shows how far a study is; called with the share of the work that is done, and simulations."""
 
     def __init__(self, console: Console, title: str) -> None:
-        super().__init__(console, title, TextColumn("{task.fields[done]}"))
-        self._task = self._bar.add_task(escape(title), total=1.0, done="")
+        super().__init__(console, title, "said", total=1.0)
 
     def __call__(self, share: float, done: int) -> None:
         """Takes over a report."""
-        self._bar.update(self._task, completed=share, done=f"{done} simulations done")
-        self._lines(share)
+        self._show(share, 1.0, said=f"{done} simulations done")
 
 
 class JobsBar(_OneBar):
-    """Shows how many jobs of a log have ended.
-
-    A context manager; within it, call it with the jobs that have ended and with all.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
-        title: What is done.
-    """
+    """Shows how many jobs of a log have ended; called with these and with all."""
 
     def __init__(self, console: Console, title: str) -> None:
-        super().__init__(console, title, TextColumn("{task.fields[done]}"))
-        self._task = self._bar.add_task(escape(title), total=None, done="")
+        super().__init__(console, title, "said")
 
     def __call__(self, done: int, total: int) -> None:
         """Takes over a report."""
-        said = f"{done:,} of {total:,} jobs"
-        self._bar.update(self._task, completed=done, total=total, done=said)
-        self._lines(done / max(total, 1))
+        self._show(done, total, said=f"{done:,} of {total:,} jobs")
 
 
 class PredictionsBar(_OneBar):
-    """Shows which prediction is being made.
-
-    A context manager; within it, call it with how many are done, of how many, and the name of the
-    next.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
-    """
+    """Shows which prediction is made; called with those done, all, and the name of the next."""
 
     def __init__(self, console: Console) -> None:
-        super().__init__(console, "Predicting", TextColumn("{task.fields[name]}"))
-        self._task = self._bar.add_task("Predicting", total=None, name="")
+        super().__init__(console, "Predicting", "name")
 
     def __call__(self, done: int, total: int, name: str) -> None:
         """Takes over a report."""
-        self._bar.update(self._task, completed=done, total=total, name=escape(name))
-        self._lines(done / max(total, 1))
+        self._show(done, total, name=escape(name))
 
 
-class SweepBar(Bar):
-    """Shows how far a study is, over all its points, and the time that remains.
-
-    A context manager; within it, call it with each :class:`odonata.study.run.StudyProgress`.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
-        title: Of the study.
-    """
+class SweepBar(_OneBar):
+    """Shows how far a study is, over all its points; called with each `StudyProgress`."""
 
     def __init__(self, console: Console, title: str) -> None:
-        super().__init__(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=None),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[done]}"),
-            TextColumn("ETA {task.fields[remaining]}"),
-            console=console,
-            transient=True,
-            expand=True,
-            disable=not console.is_terminal,
-        )
-        self._lines = Lines(console, title)
-        self._task = self.add_task(escape(title), total=1.0, done="", remaining="–")
+        remaining = TextColumn("{task.fields[remaining]}")
+        super().__init__(console, title, "said", total=1.0, remaining=remaining)
 
     def __call__(self, now: StudyProgress) -> None:
         """Takes over a report."""
         # Points take very different times: the bar's own estimate, from the last seconds, jumps.
         seconds = now.remaining_s
-        remaining = "–" if seconds is None else str(timedelta(seconds=round(seconds)))
-        self.update(
+        self._bar.update(
             self._task,
             completed=now.share,
-            done=f"{now.done} of {now.total} points",
-            remaining=remaining,
+            said=f"{now.done} of {now.total} points",
+            remaining="–" if seconds is None else str(timedelta(seconds=round(seconds))),
         )
         self._lines(now.share, seconds)
+
+    def get_renderable(self) -> RenderableType:
+        """The bar alone."""
+        return self._bar.get_renderable()
 
 
 class ProgressBar(_OneBar):
     """Shows how far a run is: simulated time, packets per second, time that remains.
 
-    A context manager; within it, call it with each :class:`odonata.simulate.Progress`.
-
-    Args:
-        console: Where to draw; a line now and then if it is no terminal.
+    Called with each :class:`odonata.simulate.Progress`.
     """
 
     def __init__(self, console: Console) -> None:
-        super().__init__(
-            console,
-            "Simulating",
-            TextColumn("{task.fields[simulated]}"),
-            TextColumn("{task.fields[rate]}", style="cyan"),
-        )
-        self._task = self._bar.add_task("Simulating", total=1.0, simulated="", rate="")
+        super().__init__(console, "Simulating", "simulated", "rate", total=1.0)
         self._seen: deque[tuple[float, int]] = deque()
         #: Simulated time at the last report, in picoseconds.
         self.now_ps = 0
@@ -261,13 +217,12 @@ class ProgressBar(_OneBar):
         if not self._seen:
             # A resumed run begins in the middle: what was done before is no sign of its speed.
             self._bar.reset(self._task, completed=progress.fraction)  # type: ignore[arg-type]
-        self._bar.update(
-            self._task,
-            completed=progress.fraction,
+        self._show(
+            progress.fraction,
+            1.0,
             simulated=f"{display.duration(progress.now_ps)} simulated",
-            rate=f"{display.count(self._packets_per_s(progress))} packets/s",
+            rate=f"[cyan]{display.count(self._packets_per_s(progress))} packets/s[/]",
         )
-        self._lines(progress.fraction)
 
     def _packets_per_s(self, progress: Progress) -> float:
         now = time.monotonic()
@@ -303,12 +258,7 @@ class LiveTable:
             self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._console.is_terminal:
             self._live.stop()
 
@@ -382,9 +332,7 @@ def share_of(*answer: Any) -> float:
 
 @contextmanager
 def following(
-    progress: Callable[..., object] | bool | None,
-    bar: Callable[[Console], Any],
-    title: str,
+    progress: Callable[..., object] | bool | None, bar: Callable[[Console], Any], title: str
 ) -> Iterator[Callable[..., object] | None]:
     """A function to call with how far something is, within the block.
 

@@ -50,9 +50,7 @@ EXAMPLES: Mapping[str, Example] = {
     "reconfigurable": Example("optical circuits for jobs", ("reconfigurable.toml",)),
     "steered-fat-tree": Example("uplinks that are steered", ("steered-fat-tree.toml",)),
     "interference": Example(
-        "three applications: which slows which",
-        ("interference.toml",),
-        "odonata interference {}",
+        "three applications: which slows which", ("interference.toml",), "odonata interference {}"
     ),
     "mini-apps": Example("four applications share a machine", ("mini-apps.toml",)),
     "sweep3d": Example("wavefronts, and the size of their steps", ("sweep3d.toml",)),

@@ -21,10 +21,7 @@ FAMILIES = {
 NETWORKS: dict[int, dict[str, tuple[dict[str, Any], int]]] = {
     1024: {
         "fat tree": ({"family": "fat-tree", "radix": 16, "nodes": 1024, "levels": 3}, 64),
-        "fat tree, tapered 1:2": (
-            {"family": "fat-tree", "down": [8, 8, 16], "up": [8, 4]},
-            64,
-        ),
+        "fat tree, tapered 1:2": ({"family": "fat-tree", "down": [8, 8, 16], "up": [8, 4]}, 64),
         "dragonfly": ({"family": "dragonfly", "p": 4, "a": 8, "h": 4, "g": 32}, 32),
         "dragonfly+": (
             {"family": "dragonfly+", "leaves": 8, "spines": 8, "p": 8, "h": 8, "g": 17},
@@ -41,10 +38,7 @@ NETWORKS: dict[int, dict[str, tuple[dict[str, Any], int]]] = {
     },
     4608: {
         "fat tree": ({"family": "fat-tree", "radix": 28, "nodes": 4704, "levels": 3}, 196),
-        "fat tree, tapered 1:2": (
-            {"family": "fat-tree", "down": [14, 14, 24], "up": [14, 7]},
-            196,
-        ),
+        "fat tree, tapered 1:2": ({"family": "fat-tree", "down": [14, 14, 24], "up": [14, 7]}, 196),
         "dragonfly": ({"family": "dragonfly", "p": 6, "a": 12, "h": 6, "g": 65}, 72),
         "dragonfly+": (
             {"family": "dragonfly+", "leaves": 12, "spines": 12, "p": 12, "h": 16, "g": 33},

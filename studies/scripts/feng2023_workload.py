@@ -114,14 +114,9 @@ RULES = (
 )
 #: Variants that January and Theta are simulated with, the last one Theta only.
 BRIEF = (
-    "as the paper",
-    "jobs 9 % faster",
-    "jobs 10 % faster",
-    "jobs 11 % faster",
-    "GRAP, nothing faster",
-    "faster, but any free nodes",
-    "MPI 20 % of the time",
-    "MPI 70 % of the time",
+    *("as the paper", "jobs 9 % faster", "jobs 10 % faster", "jobs 11 % faster"),
+    *("GRAP, nothing faster", "faster, but any free nodes"),
+    *("MPI 20 % of the time", "MPI 70 % of the time"),
 )
 
 

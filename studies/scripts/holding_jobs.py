@@ -192,11 +192,7 @@ def tables(found: pd.DataFrame) -> dict[str, str]:
         for (title, placement), of in without
     ]
     header = [
-        "tree",
-        "placement",
-        "mean wait",
-        "mean turnaround",
-        "more node-hours than in the log",
+        *("tree", "placement", "mean wait", "mean turnaround", "more node-hours than in the log")
     ]
     return {"without": markdown(header, rows, labels=2), "changes": changes_table}
 

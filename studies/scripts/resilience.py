@@ -13,8 +13,5 @@ from odonata_studies.resilience.drawing import draw
 from odonata_studies.resilience.tables import tables
 
 if __name__ == "__main__":
-    files = {
-        SIMULATED_FILE: "resilience.csv",
-        CONNECTIVITY_FILE: "resilience_connectivity.csv",
-    }
+    files = {SIMULATED_FILE: "resilience.csv", CONNECTIVITY_FILE: "resilience_connectivity.csv"}
     keep("resilience", Resilience(), files, draw, tables, sys.argv[1:])

@@ -29,11 +29,8 @@ STUDIES = {
     **{
         f"study-{name}": ROOT / "examples" / "studies" / f"{name}.toml"
         for name in (
-            "two-stencils",
-            "measured-applications",
-            "sharing-applications",
-            "steered-testbed",
-            "michelogiannakis2019-measured",
+            *("two-stencils", "measured-applications", "sharing-applications"),
+            *("steered-testbed", "michelogiannakis2019-measured"),
         )
     },
     **{f"study-{file.stem}": file for file in sorted(LIBRARY.glob("*.toml"))},

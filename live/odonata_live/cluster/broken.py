@@ -62,13 +62,8 @@ _SPEED_CODES |= {0x800: "NDR", 0x1000: "XDR", 0x10000: "FDR10"}
 _WIDTH_CODES = {1: 1, 2: 4, 4: 8, 8: 12, 16: 2}
 #: Counters that grow where a cable or its plugs are bad; others grow with load as well.
 _BAD_LINK = (
-    "SymbolErrorCounter",
-    "LinkErrorRecoveryCounter",
-    "LinkDownedCounter",
-    "PortRcvErrors",
-    "PortRcvRemotePhysicalErrors",
-    "LocalLinkIntegrityErrors",
-    "ExcessiveBufferOverrunErrors",
+    *("SymbolErrorCounter", "LinkErrorRecoveryCounter", "LinkDownedCounter", "PortRcvErrors"),
+    *("PortRcvRemotePhysicalErrors", "LocalLinkIntegrityErrors", "ExcessiveBufferOverrunErrors"),
 )
 #: Ports of which errors are told.
 _MOST_ERRORS = 12

@@ -14,14 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from odonata.errors import ClusterError
-from odonata_live.cluster.model import (
-    LONGEST_S,
-    bounded,
-    listed,
-    number,
-    read_limit,
-    read_time,
-)
+from odonata_live.cluster.model import LONGEST_S, bounded, listed, number, read_limit, read_time
 from odonata_live.cluster.queue import hosts, read_queue
 
 #: Begin time of jobs that wait for us to place them, Unix seconds (24 January 2101). It is no hold:

@@ -267,12 +267,7 @@ class Prober:
             idle = places.read_idle_nodes(slurm.ask(asked, self.timeout_s))
             try:
                 return places.choose_nodes(
-                    probe.placement,
-                    probe.ranks,
-                    idle,
-                    topology,
-                    self.chance,
-                    islands=probe.islands,
+                    probe.placement, probe.ranks, idle, topology, self.chance, islands=probe.islands
                 )
             except places.NoNodesError as error:
                 left = deadline - time.monotonic()

@@ -29,12 +29,7 @@ class ClusterNetwork:
     """
 
     def __init__(
-        self,
-        links: SharedLinks,
-        wiring: Wiring,
-        sizes: Mapping[str, int],
-        *,
-        owned: bool = False,
+        self, links: SharedLinks, wiring: Wiring, sizes: Mapping[str, int], *, owned: bool = False
     ) -> None:
         """A network without jobs.
 

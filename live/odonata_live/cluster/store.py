@@ -8,10 +8,13 @@ import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from odonata.errors import ClusterError, OutputError
 from odonata.output import reason, write_file
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: How long an open waits for another process that holds the file.
 LONGEST_WAIT_S = 30.0
@@ -125,3 +128,11 @@ class StoreFile:
     def close(self) -> None:
         """Closes the file."""
         self._db.close()
+
+    def __enter__(self) -> Self:
+        """Closes the file at the end of the block."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Closes the file."""
+        self.close()

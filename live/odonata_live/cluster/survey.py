@@ -49,9 +49,7 @@ def ask_jobs(
     """
     try:
         answer = slurm.ask(
-            cluster_jobs.command(ids, ended=ended),
-            timeout_s,
-            environment=cluster_jobs.ENVIRONMENT,
+            cluster_jobs.command(ids, ended=ended), timeout_s, environment=cluster_jobs.ENVIRONMENT
         )
     except ClusterError as error:
         # Slurm prints nothing but an error where it has forgotten all of several jobs.

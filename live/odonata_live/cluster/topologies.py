@@ -433,9 +433,7 @@ def _inside(peers: Mapping[str, set[str]]) -> Callable[[str], Iterator[str]]:
 
 
 def _parts(
-    leaf_of_node: Mapping[str, str],
-    routers: set[str],
-    joins: Callable[[str], Iterator[str]],
+    leaf_of_node: Mapping[str, str], routers: set[str], joins: Callable[[str], Iterator[str]]
 ) -> dict[str, str]:
     island: dict[str, str] = {}
     for first in sorted(routers):

@@ -336,11 +336,7 @@ def _sizes(snapshot: Snapshot) -> dict[str, int]:
 
 class _Twin:
     def __init__(
-        self,
-        snapshot: Snapshot,
-        rules: Rules,
-        run_times: RunTimes,
-        links: SharedLinks | None,
+        self, snapshot: Snapshot, rules: Rules, run_times: RunTimes, links: SharedLinks | None
     ) -> None:
         self.snapshot, self.rules, self.run_times = snapshot, rules, run_times
         self.wiring = Wiring(snapshot.topology, rules.level)
@@ -669,10 +665,7 @@ def _settled(
 
 
 def _as_ended(
-    snapshot: Snapshot,
-    listing: str,
-    waiting: Sequence[tuple[str, Job]],
-    run_times: RunTimes,
+    snapshot: Snapshot, listing: str, waiting: Sequence[tuple[str, Job]], run_times: RunTimes
 ) -> tuple[list[dict[str, Any]], dict[str, int], dict[str, int]]:
     """The jobs as a log, with those that run on their nodes; since when these run; run times.
 

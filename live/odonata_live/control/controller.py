@@ -12,7 +12,6 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from odonata.errors import ControlError, DeviceError
 from odonata.output import lock
@@ -105,12 +104,7 @@ class Controller:
             self._ends = ends.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         for driver in self._drivers.values():
             driver.close()
         self._drivers.clear()

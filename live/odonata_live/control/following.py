@@ -255,10 +255,7 @@ class Follower:
         return made, broken
 
     def _leave(
-        self,
-        now: Mapping[str, Connections],
-        after: Mapping[str, Connections],
-        left: Sequence[str],
+        self, now: Mapping[str, Connections], after: Mapping[str, Connections], left: Sequence[str]
     ) -> tuple[Sequence[str], str]:
         """Leads packets off the circuits of switches that are to change: of all, or of one.
 

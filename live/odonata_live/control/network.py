@@ -8,13 +8,14 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from odonata import _engine
-from odonata.errors import ControlError, Problem, ScenarioError
+from odonata.errors import ControlError
 from odonata.network.steering import UplinkSwitch, steer_uplinks
 from odonata.output import write_file
 from odonata.scenario import Scenario
+from odonata.simulate import ask_engine
 from odonata_live.control.circuits import Connections
 
 #: A port that is owned: number of switch, side, port.
@@ -23,7 +24,6 @@ Owned = tuple[int, str, int]
 Chosen = tuple[dict[int, set[tuple[int, int]]], set[Owned]]
 #: Group, router and port of the router behind a port of a switch.
 Hop3 = tuple[int, int, int]
-Answer = TypeVar("Answer")
 #: A hop: the router, and the port that a packet leaves it by, from 0.
 Hop = tuple[int, int]
 
@@ -149,7 +149,7 @@ class Network:
         radix: list[int] = []
         links: dict[Hop, Hop] = {}
         nodes: dict[Hop, str] = {}
-        text = _asked(lambda: _engine.export(self.scenario.normalised_json(), "ibsim"))
+        text = ask_engine(_engine.export, self.scenario, "ibsim")
         at: int | None = None
         for line in text.splitlines():
             if begin := re.match(r'(Switch|Hca) (\d+) "', line):
@@ -279,9 +279,7 @@ class Network:
                 (place[group[one]], place[group[other]], round(amount))
                 for one, other, amount in traffic
             ]
-        circuits = _asked(
-            lambda: _engine.circuits_of_groups(self.scenario.normalised_json(), groups, demand)
-        )
+        circuits = ask_engine(_engine.circuits_of_groups, self.scenario, groups, demand)
         made: dict[int, set[tuple[int, int]]] = {}
         for switch, one, other in circuits:
             made.setdefault(switch, set()).update({(one, other), (other, one)})
@@ -445,8 +443,7 @@ class Network:
             table = network["optical"] if self.one_way else network
             _set_circuits(table, "file")
             table["circuits_file"] = str(file)
-            spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
-            return _asked(lambda: _engine.routes(spec, numbers, silent))
+            return self._routes(data, numbers, silent)
 
     def ways_around(
         self, pairs: Sequence[tuple[str, str]], dark: Collection[Hop]
@@ -525,9 +522,14 @@ class Network:
         failures = {key: found for key, found in failures.items() if found}
         if failures:
             data["failures"] = failures
-        spec = Scenario.from_dict(data, directory=self.scenario.directory).normalised_json()
         numbers = [(self.numbers([one])[0], self.numbers([other])[0]) for one, other in pairs]
-        return _asked(lambda: _engine.routes(spec, numbers)), renumbered
+        return self._routes(data, numbers), renumbered
+
+    def _routes(self, data: dict[str, Any], *arguments: Any) -> list[list[Hop]]:
+        """The ways that the engine finds on the network of a scenario."""
+        scenario = Scenario.from_dict(data, directory=self.scenario.directory)
+        ways: list[list[Hop]] = ask_engine(_engine.routes, scenario, *arguments)
+        return ways
 
     def _listed(self, settings: Sequence[Connections]) -> str:
         """The circuits as the scenario's `circuits_file` has them."""
@@ -559,14 +561,6 @@ def _set_circuits(table: dict[str, Any], circuits: str, steering: str | None = N
     table["circuits"] = circuits
     if steering is not None:
         table["steering"] = steering
-
-
-def _asked(question: Callable[[], Answer]) -> Answer:
-    try:
-        return question()
-    except _engine.SpecError as error:
-        path, message, found, allowed = error.args
-        raise ScenarioError([Problem(path, message, found, allowed)]) from None
 
 
 def flows(

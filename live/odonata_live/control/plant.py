@@ -158,10 +158,7 @@ class Plant:
         return self.network
 
     def for_nodes(
-        self,
-        job: int,
-        nodes: Sequence[str],
-        sent: Iterable[tuple[str, str, float]] | None = None,
+        self, job: int, nodes: Sequence[str], sent: Iterable[tuple[str, str, float]] | None = None
     ) -> Decision:
         """Gives a job on these nodes the circuits that the simulator would.
 

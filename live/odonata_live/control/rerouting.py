@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from types import TracebackType
 
 from odonata.errors import ControlError, DeviceError
 from odonata.output import lock
@@ -163,12 +162,7 @@ class Rerouter:
             self._ends = ends.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._ends.close()
 
     # --- Routers --------------------------------------------------------------------

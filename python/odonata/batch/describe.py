@@ -24,11 +24,11 @@ def describe_log(log: JobLog) -> dict[str, Any]:
         sizes = np.where(asked > 0, asked, np.where(had > 0, had, nodes * each))
         machine = meta["machine_processors"] or (machine * each if machine else None)
     span_s = int(submit[-1] - submit[0]) if len(submit) else 0
-    start = numbers(table, "start_s")
+    start, requested = numbers(table, "start_s"), numbers(table, "requested_s")
     columns = {
         unit: sizes,
         "run time": run,
-        "requested": _known(numbers(table, "requested_s")),
+        "requested": requested[requested >= 0],
         "wait": (start - submit)[start >= 0],
     }
     counts = np.bincount(codes(table, "status"), minlength=9)
@@ -52,10 +52,6 @@ def describe_log(log: JobLog) -> dict[str, Any]:
         },
         "header": meta["header"],
     }
-
-
-def _known(values: Any) -> Any:
-    return values[values >= 0]
 
 
 def figures_of(values: Any) -> dict[str, float]:

@@ -116,10 +116,7 @@ class ScheduleRun:
         return without
 
     def _made(
-        self,
-        which: str,
-        without: str | None,
-        progress: Callable[[int, int], object] | None,
+        self, which: str, without: str | None, progress: Callable[[int, int], object] | None
     ) -> Schedule:
         table = self._tables[which]
         counted: dict[str, Any] = {

@@ -26,29 +26,15 @@ if TYPE_CHECKING:
 
 #: What became of a job, by the engine's code.
 STATUSES = (
-    "unknown",
-    "completed",
-    "failed",
-    "cancelled",
-    "timeout",
-    "out-of-memory",
-    "node-fail",
-    "preempted",
-    "requeued",
+    *("unknown", "completed", "failed", "cancelled", "timeout", "out-of-memory", "node-fail"),
+    *("preempted", "requeued"),
 )
 
 _LABELS = ("user", "group", "account", "application", "queue", "partition")
 _TEXTS = ("id", "preceding", "node_list")
 _INTEGERS = (
-    "submit_s",
-    "eligible_s",
-    "start_s",
-    "run_s",
-    "requested_s",
-    "nodes",
-    "processors",
-    "requested_processors",
-    "think_s",
+    *("submit_s", "eligible_s", "start_s", "run_s", "requested_s", "nodes", "processors"),
+    *("requested_processors", "think_s"),
 )
 _REALS = ("cpu_s", "memory_kb", "requested_memory_kb", "communication_share")
 

@@ -251,8 +251,3 @@ def outage_keys(text: str, name: str) -> dict[str, Any]:
         raise OptionError(name, f'"{text}"', "START..END,NODES or START..,NODES (for ever)")
     keys = {"nodes": nodes.strip(), "at": start.strip()}
     return {**keys, "until": end.strip()} if end.strip() else keys
-
-
-def windows_for_engine(windows: Sequence[Window]) -> list[dict[str, Any]]:
-    """Windows in the engine's form."""
-    return [window.for_engine() for window in windows]

@@ -15,14 +15,7 @@ from matplotlib.figure import Figure
 from odonata.batch.withheld import withheld
 from odonata.columns import numbers
 from odonata.output import picture, warn
-from odonata.plots.style import (
-    JOB_COLOURS,
-    MUTED,
-    draw_empty,
-    drawn,
-    job_colour,
-    plain_powers,
-)
+from odonata.plots.style import JOB_COLOURS, MUTED, draw_empty, drawn, job_colour, plain_powers
 
 if TYPE_CHECKING:
     from odonata.batch.schedules import Schedule
@@ -61,15 +54,15 @@ class SchedulePlots:
             until_s: Up to this time.
         """
         chosen = self._schedules[0]
-        return self._draw(path, 9.0, 4.8, lambda f: draw_gantt(f, chosen, from_s, until_s))
+        return drawn(path, (9.0, 4.8), lambda f: draw_gantt(f, chosen, from_s, until_s))
 
     def utilisation(self, path: str | Path | None = None) -> Figure:
         """Nodes in use, and nodes that waiting jobs ask for, over time."""
-        return self._draw(path, 9.0, 5.0, lambda f: draw_utilisation(f, self._schedules))
+        return drawn(path, (9.0, 5.0), lambda f: draw_utilisation(f, self._schedules))
 
     def waits(self, path: str | Path | None = None) -> Figure:
         """How many jobs wait for how long, and mean waits by size."""
-        return self._draw(path, 9.0, 4.2, lambda f: draw_waits(f, self._schedules))
+        return drawn(path, (9.0, 4.2), lambda f: draw_waits(f, self._schedules))
 
     def save_all(
         self, directory: str | Path, *, notice: Callable[[str], object] = warn
@@ -83,11 +76,6 @@ class SchedulePlots:
                 getattr(self, name)(path)
                 paths.append(path)
         return paths
-
-    def _draw(
-        self, path: str | Path | None, width: float, height: float, draw: Callable[[Figure], None]
-    ) -> Figure:
-        return drawn(path, (width, height), draw)
 
 
 def time_unit(span: float) -> tuple[float, str]:

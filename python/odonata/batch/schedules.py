@@ -21,7 +21,6 @@ from odonata.batch.options import (
     Outage,
     Window,
     span_text,
-    windows_for_engine,
 )
 from odonata.columns import column_of, labelled, numbers
 from odonata.errors import JobLogError
@@ -394,7 +393,7 @@ def schedule_table(
         "schedule": {"log": "", **given},
         "modes": _modes(capacity["nodes"], groups, grap_modes, seed, network),
         "network": None if network is None else network.for_engine(),
-        "windows": windows_for_engine(windows),
+        "windows": [window.for_engine() for window in windows],
     }
     if outages or "failures" in given:
         spec |= {"outages": [outage.for_engine() for outage in outages], "seed": seed}

@@ -114,12 +114,7 @@ def _drawn(failures: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Failures that are drawn, in the engine's form."""
     table = NodeFailures(**failures)
     repair = None if table.repair is None else int(table.repair)
-    return {
-        "mtbf_s": int(table.mtbf),
-        "repair_s": repair,
-        "together": table.together,
-        "seed": seed,
-    }
+    return {"mtbf_s": int(table.mtbf), "repair_s": repair, "together": table.together, "seed": seed}
 
 
 def schedule_as_slurm(

@@ -70,9 +70,7 @@ def withheld(schedule: Schedule) -> list[Withheld]:
 
 
 def most_withheld(
-    windows: Sequence[Withheld],
-    begin: npt.NDArray[np.int64],
-    end: npt.NDArray[np.int64],
+    windows: Sequence[Withheld], begin: npt.NDArray[np.int64], end: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """The most that one of the windows withholds between two moments, for each pair of these."""
     most = np.zeros(len(begin))

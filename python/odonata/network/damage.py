@@ -118,10 +118,7 @@ class Damage:
             for (a, b), count in self.slower.items()
         )
         found = {
-            "Does not work": {
-                **self.lost.sentences(),
-                **_listed({"slower links between": slower}),
-            },
+            "Does not work": {**self.lost.sentences(), **_listed({"slower links between": slower})},
             "Does not work for a part of the run": self.later.sentences(),
         }
         return {name: parts for name, parts in found.items() if parts}

@@ -104,10 +104,7 @@ def _cores(result: Result, places: npt.NDArray[np.int64]) -> list[tuple[int, ...
     core = _counted(job.astype(np.int64) * len(router_of_node) + node)
     place = places[router_of_node[node]]
     return list(
-        zip(
-            *(column.tolist() for column in (*place.T, on_router[node], core, job)),
-            strict=True,
-        )
+        zip(*(column.tolist() for column in (*place.T, on_router[node], core, job)), strict=True)
     )
 
 

@@ -33,14 +33,8 @@ TIMING_FILE = "timing.json"
 
 #: Entries of ``meta`` that depend on the machine, the moment or the number of threads.
 TIMING_KEYS = (
-    "threads",
-    "events",
-    "cpu_seconds",
-    "wall_seconds",
-    "peak_rss_bytes",
-    "peak_packets",
-    "bytes_per_packet",
-    "bytes_per_port",
+    *("threads", "events", "cpu_seconds", "wall_seconds", "peak_rss_bytes", "peak_packets"),
+    *("bytes_per_packet", "bytes_per_port"),
 )
 
 #: What ``result.json`` says; more of it may be missing in results of before it was said.

@@ -14,64 +14,27 @@ from odonata.results.tables import SUMMARY
 
 ACCEPTED = "accepted_bytes_per_s"
 LATENCY_FIGURES = ("min", "p25", "median", "p75", "p99", "max", "mean")
+_LATENCIES = tuple(f"{q}_latency_{f}_ps" for q in ("message", "packet") for f in LATENCY_FIGURES)
 
 #: Numeric figures of the run, of every job and of every link class, as in ``summary.json``.
 RUN_FIGURES = (
-    "seed",
-    "nodes",
-    "routers",
-    "groups",
-    "simulated_ps",
-    "measured_ps",
-    "warmup_ps",
-    "packet_hops",
-    "created_bytes",
-    "delivered_bytes",
-    "backlog_bytes",
-    "in_flight_bytes",
-    "lost_bytes",
-    "resent_bytes",
+    *("seed", "nodes", "routers", "groups", "simulated_ps", "measured_ps", "warmup_ps"),
+    *("packet_hops", "created_bytes", "delivered_bytes", "backlog_bytes", "in_flight_bytes"),
+    *("lost_bytes", "resent_bytes"),
 )
 JOB_FIGURES = (
-    "nodes",
-    "ranks",
-    "start_ps",
-    "end_ps",
-    "run_time_ps",
-    "messages_created",
-    "messages_delivered",
-    "bytes_created",
-    "bytes_delivered",
-    "offered_bytes_per_s",
-    "accepted_bytes_per_s",
-    "accepted_bytes_per_s_per_node",
-    "mean_routers_visited",
-    "compute_ps",
-    "wait_ps",
-    *(f"{q}_latency_{f}_ps" for q in ("message", "packet") for f in LATENCY_FIGURES),
-    "message_latency_mean_ps_ci95",
-    "accepted_bytes_per_s_ci95",
-    "steady_from_ps",
-    "iterations",
-    "iterations_ended",
-    "iteration_ps",
-    "exposed_mean_ps",
-    "exposed_max_ps",
-    "algorithm_bytes_per_s",
-    "bus_bytes_per_s",
-    "packets_lost",
-    "bytes_lost",
-    "aborted_ps",
+    *("nodes", "ranks", "start_ps", "end_ps", "run_time_ps", "messages_created"),
+    *("messages_delivered", "bytes_created", "bytes_delivered", "offered_bytes_per_s"),
+    *("accepted_bytes_per_s", "accepted_bytes_per_s_per_node", "mean_routers_visited"),
+    *("compute_ps", "wait_ps"),
+    *_LATENCIES,
+    *("message_latency_mean_ps_ci95", "accepted_bytes_per_s_ci95", "steady_from_ps", "iterations"),
+    *("iterations_ended", "iteration_ps", "exposed_mean_ps", "exposed_max_ps"),
+    *("algorithm_bytes_per_s", "bus_bytes_per_s", "packets_lost", "bytes_lost", "aborted_ps"),
 )
 LINK_CLASS_FIGURES = (
-    "links",
-    "bandwidth_bytes_per_s",
-    "bytes",
-    "utilisation_mean",
-    "utilisation_p99",
-    "utilisation_max",
-    "stall_mean",
-    "stall_max",
+    *("links", "bandwidth_bytes_per_s", "bytes", "utilisation_mean", "utilisation_p99"),
+    *("utilisation_max", "stall_mean", "stall_max"),
 )
 
 
@@ -151,29 +114,17 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         meta: The run's scalars.
     """
     measured_ps = max(int(meta["end_ps"]) - int(meta["warmup_ps"]), 0)
+    known = ("title", "version", "seed", "network", "routing", "nodes", "routers", "groups")
+    sums = ("packet_hops", "created_bytes", "delivered_bytes", "backlog_bytes", "in_flight_bytes")
     run = {
-        "title": meta["title"],
-        "version": meta["version"],
-        "seed": meta["seed"],
-        "network": meta["network"],
-        "routing": meta["routing"],
-        "nodes": meta["nodes"],
-        "routers": meta["routers"],
-        "groups": meta["groups"],
+        **{key: meta[key] for key in known},
         "simulated_ps": meta["end_ps"],
         "measured_ps": measured_ps,
         "warmup_ps": meta["warmup_ps"],
-        "warmup_found": meta.get("warmup_found"),
-        "precision": meta.get("precision"),
-        "precision_reached": meta.get("precision_reached"),
-        "packet_hops": meta["packet_hops"],
-        "created_bytes": meta["created_bytes"],
-        "delivered_bytes": meta["delivered_bytes"],
-        "backlog_bytes": meta["backlog_bytes"],
-        "in_flight_bytes": meta["in_flight_bytes"],
+        **{key: meta.get(key) for key in ("warmup_found", "precision", "precision_reached")},
+        **{key: meta[key] for key in sums},
         # Results of before it was counted lost nothing.
-        "lost_bytes": meta.get("lost_bytes", 0),
-        "resent_bytes": meta.get("resent_bytes", 0),
+        **{key: meta.get(key, 0) for key in ("lost_bytes", "resent_bytes")},
     }
     if "skipped" in meta:
         run["skipped_ps"] = sum(one["time_ps"] for one in meta["skipped"])
@@ -313,29 +264,15 @@ def cut_off_jobs(summary: Mapping[str, Any]) -> list[str]:
 
 def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     run_time = None if row["end_ps"] is None else row["end_ps"] - row["start_ps"]
-    delivered = row["accepted_bytes_per_s"]
+    sent = ("messages_created", "messages_delivered", "bytes_created", "bytes_delivered")
+    spent = ("mean_routers_visited", "compute_ps", "wait_ps", *_LATENCIES)
     figures = {
-        "name": row["name"],
-        "nodes": row["nodes"],
-        "ranks": row["ranks"],
-        "start_ps": row["start_ps"],
-        "end_ps": row["end_ps"],
+        **{key: row[key] for key in ("name", "nodes", "ranks", "start_ps", "end_ps")},
         "run_time_ps": run_time,
-        "messages_created": row["messages_created"],
-        "messages_delivered": row["messages_delivered"],
-        "bytes_created": row["bytes_created"],
-        "bytes_delivered": row["bytes_delivered"],
-        "offered_bytes_per_s": row["offered_bytes_per_s"],
-        "accepted_bytes_per_s": delivered,
-        "accepted_bytes_per_s_per_node": per_node(delivered, row["nodes"]),
-        "mean_routers_visited": row["mean_routers_visited"],
-        "compute_ps": row["compute_ps"],
-        "wait_ps": row["wait_ps"],
+        **{key: row[key] for key in (*sent, "offered_bytes_per_s", ACCEPTED)},
+        "accepted_bytes_per_s_per_node": per_node(row[ACCEPTED], row["nodes"]),
+        **{key: row[key] for key in spent},
     }
-    for quantity in ("message_latency", "packet_latency"):
-        for figure in LATENCY_FIGURES:
-            key = f"{quantity}_{figure}_ps"
-            figures[key] = row[key]
     for name, quantity in (("message_latency_mean_ps", "message_latency"), (ACCEPTED, "accepted")):
         # None for a job with a motif, which has no steady state.
         interval = intervals.get(quantity, {})

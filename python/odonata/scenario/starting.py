@@ -55,10 +55,7 @@ FAMILIES: Mapping[str, Family] = {
     "fat-tree": Family(
         "levels of switches with full bandwidth upwards (InfiniBand, Ethernet)",
         ("up-down", "ecmp"),
-        (
-            _TERMINAL,
-            ("level1", "25 GB/s", "30 ns", "between leaves and the level above"),
-        ),
+        (_TERMINAL, ("level1", "25 GB/s", "30 ns", "between leaves and the level above")),
     ),
     "torus": Family(
         "a ring of routers in every dimension (Tofu, Blue Gene)",

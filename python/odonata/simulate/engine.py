@@ -9,13 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import odonata._engine as _engine
-from odonata.errors import (
-    CheckpointError,
-    InternalError,
-    Problem,
-    ScenarioError,
-    SimulationError,
-)
+from odonata.errors import CheckpointError, InternalError, Problem, ScenarioError, SimulationError
 from odonata.output import CHECKPOINT_FILE, Claim
 from odonata.plug_ins.calls import resolved
 from odonata.results import Result

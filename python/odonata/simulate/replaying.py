@@ -37,7 +37,13 @@ class ReplayedTrace:
     map_job: int | None = None
 
 
-def _ask(function: Any, *arguments: Any) -> Any:
+def ask(function: Any, *arguments: Any) -> Any:
+    """Calls a function of the engine about traces.
+
+    Raises:
+        TraceError: If a trace is damaged or of no known format.
+        InternalError: If the engine has a defect.
+    """
     from odonata import _engine
 
     try:
@@ -84,7 +90,7 @@ def check_trace(
         "start": kind["start"],
         "end": kind["end"],
     }
-    found = _ask(_engine.replay_facts, os.fspath(file), json.dumps(options))
+    found = ask(_engine.replay_facts, os.fspath(file), json.dumps(options))
     facts = [(name, value) for name, value in found["facts"]]
     return ReplayedTrace(Path(file), found["format"], found["ranks"], facts)
 
@@ -105,7 +111,7 @@ def codes_traces(
     from odonata import _engine
 
     traces = []
-    for job in _ask(_engine.codes_jobs, os.fspath(workload), os.fspath(allocation)):
+    for job in ask(_engine.codes_jobs, os.fspath(workload), os.fspath(allocation)):
         name = job["name"]
         if job["synthetic"]:
             message = (
@@ -140,7 +146,7 @@ def tracer_traces(config: str | os.PathLike[str]) -> list[ReplayedTrace]:
     from odonata import _engine
 
     traces = []
-    read = _ask(_engine.tracer_config, os.fspath(config))
+    read = ask(_engine.tracer_config, os.fspath(config))
     for number, job in enumerate(read["jobs"]):
         if job["iterations"] != 1:
             message = (

@@ -150,21 +150,14 @@ def _bootstrap(
 def cells(
     table: pa.Table, axes: Sequence[str], measure: str, only: Condition | None = None
 ) -> list[Cell]:
-    """The cells of a dataset in the order of the study; those without a value are left out.
-
-    Args:
-        table: The dataset.
-        axes: Names of all axes.
-        measure: Column.
-        only: Condition on axes and seed.
-    """
+    """As :func:`all_cells`, without those that have no value."""
     return [cell for cell in all_cells(table, axes, measure, only) if cell.values]
 
 
 def all_cells(
     table: pa.Table, axes: Sequence[str], measure: str, only: Condition | None = None
 ) -> list[Cell]:
-    """As :func:`cells`, with those that were simulated and have no value.
+    """The cells of a dataset in the order of the study.
 
     Args:
         table: The dataset.
@@ -207,3 +200,10 @@ def grouped(
     for cell in found:
         groups.setdefault(tuple(cell.axes[axis] for axis in fixed), []).append(cell)
     return groups
+
+
+def value_text(value: object) -> str:
+    """A value of an axis, for people."""
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -35,14 +35,9 @@ CONTENT_FILE = "comparison.json"
 #: Figures that are compared, by where they are in the summary.
 QUANTITIES: Mapping[str, Sequence[str]] = {
     "job": (
-        "run_time_ps",
-        "message_latency_mean_ps",
-        "message_latency_median_ps",
-        "message_latency_p99_ps",
-        "accepted_bytes_per_s",
-        "algorithm_bytes_per_s",
-        "bus_bytes_per_s",
-        "mean_routers_visited",
+        *("run_time_ps", "message_latency_mean_ps", "message_latency_median_ps"),
+        *("message_latency_p99_ps", "accepted_bytes_per_s", "algorithm_bytes_per_s"),
+        *("bus_bytes_per_s", "mean_routers_visited"),
     ),
     "link_class": ("utilisation_mean", "utilisation_max", "stall_mean"),
     "interference": ("mean_slowdown", "median_slowdown", "p99_slowdown", "run_time_slowdown"),
@@ -68,19 +63,13 @@ _ROWS = {
 }
 
 SCHEMA = pa.schema(
-    [
-        ("scope", pa.string()),
-        ("name", pa.string()),
-        ("quantity", pa.string()),
-        ("result", pa.string()),
-        ("runs", pa.int32()),
-        ("value", pa.float64()),
-        ("value_ci95", pa.float64()),
-        ("change", pa.float64()),
-        ("change_low", pa.float64()),
-        ("change_high", pa.float64()),
-        ("differs", pa.bool_()),
-    ]
+    {
+        **dict.fromkeys(("scope", "name", "quantity", "result"), pa.string()),
+        "runs": pa.int32(),
+        **dict.fromkeys(("value", "value_ci95"), pa.float64()),
+        **dict.fromkeys(("change", "change_low", "change_high"), pa.float64()),
+        "differs": pa.bool_(),
+    }
 )
 
 #: What is in `CONTENT_FILE`.

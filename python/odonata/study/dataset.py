@@ -71,9 +71,7 @@ def _axis_type(values: Sequence[Any]) -> pa.DataType:
 
 
 def build_dataset(
-    study: StudyFile,
-    points: Iterable[SweepPoint],
-    records: Mapping[str, Mapping[str, Any]],
+    study: StudyFile, points: Iterable[SweepPoint], records: Mapping[str, Mapping[str, Any]]
 ) -> pa.Table:
     """The dataset of all points that are done, in the study's order.
 

@@ -22,15 +22,7 @@ import pyarrow as pa
 from odonata.columns import numbers, rows_labelled
 from odonata.errors import Problem, ScenarioError
 from odonata.network.cost import Prices, Watts
-from odonata.network.layouts import (
-    IN_PORTS,
-    KINDS,
-    REFERENCE,
-    Fitted,
-    Layout,
-    fit,
-    scenario_of,
-)
+from odonata.network.layouts import IN_PORTS, KINDS, REFERENCE, Fitted, Layout, fit, scenario_of
 from odonata.output import Claim, picture, warn, write_csv, write_file, write_json
 from odonata.progress import StudyBar, following
 from odonata.results import Result
@@ -376,13 +368,10 @@ class Chosen:
             progress: As of ``run_points``.
             notice: As of :func:`design`.
         """
-        store = Store(directory / STORE_FILE)
-        try:
+        with Store(directory / STORE_FILE) as store:
             records = run_points(
                 self.points(packets), jobs=jobs, store=store, progress=progress, notice=notice
             )
-        finally:
-            store.close()
         best: dict[str, dict[tuple[str, str], Measured]] = {}
         for key, record in records.items():
             name, traffic, engine, routing = json.loads(key)

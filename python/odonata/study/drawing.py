@@ -25,8 +25,8 @@ from odonata.plots.style import (
     save,
     style,
 )
-from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped
-from odonata.study.expression import Condition, ConditionError
+from odonata.study.cells import Cell, Estimated, all_cells, cells, grouped, value_text
+from odonata.study.expression import Condition, condition_of
 from odonata.study.file import Figure, StudyFile
 
 #: Letters that fit side by side below a panel.
@@ -47,10 +47,7 @@ _MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 
 
 def draw(
-    study: StudyFile,
-    table: pa.Table,
-    directory: Path,
-    notice: Callable[[str], object] = warn,
+    study: StudyFile, table: pa.Table, directory: Path, notice: Callable[[str], object] = warn
 ) -> list[Path]:
     """Draws every figure of a study.
 
@@ -113,14 +110,7 @@ class _Drawing:
         self._markers = {value: _MARKERS[n % len(_MARKERS)] for n, value in enumerate(series)}
 
     def _condition(self, key: str, text: str | None, names: list[str]) -> Condition | None:
-        if text is None:
-            return None
-        try:
-            return Condition(text, names)
-        except ConditionError as error:
-            place = f"figure[{self._position}].{key}"
-            problem = Problem(place, str(error), error.found, error.allowed)
-            raise ScenarioError([problem], self._study.file) from None
+        return condition_of(text, names, f"figure[{self._position}].{key}", self._study.file)
 
     def _related(self, text: str) -> list[Cell]:
         """The cells divided by the one that the condition chooses among those like them."""
@@ -243,7 +233,7 @@ class _Drawing:
                 color=colour,
                 marker=self._markers[value] if is_line else "s",
                 linestyle="-" if is_line else "none",
-                label=_text(value),
+                label=value_text(value),
             )
             for value, colour in self._colours.items()
             if self._figure.series is not None
@@ -270,7 +260,7 @@ class _Drawing:
         figure = self._figure
         facets = dict(zip(figure.facets, (column, row), strict=False))
         here = [c for c in self._cells if all(c.axes[k] == v for k, v in facets.items())]
-        names = [f"{k.replace('_', ' ')}: {_text(v)}" for k, v in facets.items()]
+        names = [f"{k.replace('_', ' ')}: {value_text(v)}" for k, v in facets.items()]
         title = ", ".join(names)
         axes.set_title(title if len(title) <= _TITLE_LENGTH else "\n".join(names), fontsize=9)
         voids = [c for c in self._voids if all(c.axes[k] == v for k, v in facets.items())]
@@ -308,7 +298,7 @@ class _Drawing:
                     clip_on=False,
                 )
         if figure.kind != "line" or not _numeric(places):
-            texts = [_text(x) for x in places]
+            texts = [value_text(x) for x in places]
             axes.set_xticks(range(len(places)), texts)
             if sum(map(len, texts)) > _WIDEST:
                 axes.tick_params(axis="x", rotation=35)
@@ -323,7 +313,7 @@ class _Drawing:
             and _numeric(places)
             and self._has_tick_each(list(places.values()))
         ):
-            axes.set_xticks(list(places.values()), [_text(x) for x in places])
+            axes.set_xticks(list(places.values()), [value_text(x) for x in places])
 
     def _has_tick_each(self, places: Sequence[float]) -> bool:
         """Whether there is room for a tick at every value of x."""
@@ -331,7 +321,7 @@ class _Drawing:
         if not 1 < len(places) <= _MOST_TICKS or (log and min(places) <= 0):
             return False
         at = np.sort(np.log(places) if log else np.array(places))
-        wide = sum(len(_text(place)) for place in places) > _WIDEST
+        wide = sum(len(value_text(place)) for place in places) > _WIDEST
         return not wide and bool(np.diff(at).min() >= _LEAST_GAP * (at[-1] - at[0]))
 
     def _places(self, here: Sequence[Cell]) -> dict[Any, float]:
@@ -487,9 +477,3 @@ class _Drawing:
 
 def _numeric(places: Mapping[Any, float]) -> bool:
     return all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in places)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from odonata.errors import OutputError, SimulationError
 from odonata.output import opened, reason, warn
@@ -26,6 +26,9 @@ from odonata.scenario import Scenario
 from odonata.scenario.files import fingerprint_of, named_files
 from odonata.simulate import Progress
 from odonata.simulate import run as simulate
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 #: What is kept of a simulation: numbers and texts that JSON can hold.
 Record = dict[str, Any]
@@ -260,6 +263,14 @@ class Store:
     def close(self) -> None:
         """Closes the file."""
         self._file.close()
+
+    def __enter__(self) -> Self:
+        """Closes the file at the end of the block."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Closes the file."""
+        self.close()
 
 
 #: What a line holds; the rest came later.

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from odonata.errors import Problem, ScenarioError
 from odonata.scenario.problem import nearest
 from odonata.units import Duration, Quantity, Rate, Size, UnitError
 
@@ -93,6 +94,21 @@ class Condition:
             rows: That length.
         """
         return np.broadcast_to(np.asarray(self._term(columns), dtype=bool), rows)
+
+
+def condition_of(text: str | None, names: Collection[str], key: str, file: str) -> Condition | None:
+    """The condition that a key of a study file is; `None` if it is not given.
+
+    Raises:
+        ScenarioError: If it is none; names the key.
+    """
+    if text is None:
+        return None
+    try:
+        return Condition(text, names)
+    except ConditionError as error:
+        problem = Problem(key, str(error), error.found, error.allowed)
+        raise ScenarioError([problem], file) from None
 
 
 def _check(node: ast.expr, names: frozenset[str]) -> set[str]:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from odonata.errors import Problem, ScenarioError
 from odonata.output import rewriting
 from odonata.study.cells import Cell, Estimated, cells, grouped
-from odonata.study.expression import Condition, ConditionError
+from odonata.study.expression import Condition, condition_of
 from odonata.study.file import Finding, StudyFile
 
 HOLDS, OPEN, FAILS, NOTHING = "holds", "not excluded", "does not hold", "not measured"
@@ -257,13 +257,7 @@ class _Judge:
         self._whole = whole
 
     def _condition(self, key: str, text: str | None, names: list[str]) -> Condition | None:
-        if text is None:
-            return None
-        try:
-            return Condition(text, names)
-        except ConditionError as error:
-            problem = Problem(f"{self._place}.{key}", str(error), error.found, error.allowed)
-            raise ScenarioError([problem], self._study.file) from None
+        return condition_of(text, names, f"{self._place}.{key}", self._study.file)
 
     def observations(self) -> list[Observation]:
         """Ours, combination by combination."""
@@ -466,26 +460,17 @@ def _multiple(share: Estimated) -> Estimated:
     return Estimated(1 + share.value, 1 + share.low, 1 + share.high)
 
 
+_COLUMNS = (
+    *("finding", "claim", "source", "published", "at", "unit", "ours", "ci95_low", "ci95_high"),
+    *("our_choice", "seeds", "verdict"),
+)
+
+
 def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
     """Writes every observation as a row of a CSV file, and their mean where it is what counts."""
     with rewriting(file, "w") as opened:
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(
-            [
-                "finding",
-                "claim",
-                "source",
-                "published",
-                "at",
-                "unit",
-                "ours",
-                "ci95_low",
-                "ci95_high",
-                "our_choice",
-                "seeds",
-                "verdict",
-            ]
-        )
+        writer.writerow(_COLUMNS)
         for number, verdict in enumerate(verdicts):
             for one in (*verdict.observations, *([verdict.mean] if verdict.mean else [])):
                 at = ", ".join(f"{axis}={value}" for axis, value in one.axes.items())
@@ -495,17 +480,6 @@ def write_findings(verdicts: Sequence[Verdict], file: Path) -> None:
                     "" if math.isnan(v) else f"{v:#.17g}"
                     for v in (one.ours.value, one.ours.low, one.ours.high)
                 ]
-                writer.writerow(
-                    [
-                        number,
-                        verdict.finding.claim,
-                        verdict.finding.source,
-                        verdict.published,
-                        at,
-                        verdict.unit,
-                        *ours,
-                        one.choice,
-                        one.seeds,
-                        one.verdict,
-                    ]
-                )
+                finding = (number, verdict.finding.claim, verdict.finding.source, verdict.published)
+                judged = (one.choice, one.seeds, one.verdict)
+                writer.writerow([*finding, at, verdict.unit, *ours, *judged])

@@ -105,6 +105,14 @@ HELD = pa.schema(
     ]
 )
 
+#: The tables by the names of their files.
+TABLES = {
+    "slowdowns": SLOWDOWNS,
+    "matrix": MATRIX,
+    "latencies": LATENCIES,
+    "waits": WAITS,
+    "held": HELD,
+}
 #: Columns of latencies that earlier analyses lack.
 _LATER = ("end_ps", "delivered_share", "saturated")
 #: Columns of waits that always have a value.
@@ -143,13 +151,7 @@ class Interference:
     @property
     def tables(self) -> dict[str, pa.Table]:
         """The tables by the names of their files."""
-        return {
-            "slowdowns": self.slowdowns,
-            "matrix": self.matrix,
-            "latencies": self.latencies,
-            "waits": self.waits,
-            "held": self.held,
-        }
+        return {name: getattr(self, name) for name in TABLES}
 
     def slowdown(self, job: int | str, quantity: str = "mean") -> float:
         """Slowdown of a job by all others together.
@@ -634,19 +636,12 @@ def load(directory: Path) -> Interference:
         OutputError: If it cannot be read.
         ScenarioError: If its scenario has been changed into none.
     """
-    schemas = {
-        "slowdowns": SLOWDOWNS,
-        "matrix": MATRIX,
-        "latencies": LATENCIES,
-        "waits": WAITS,
-        "held": HELD,
-    }
     report = read_keys(directory / RESULT_FILE, {"target": Maybe(str)}).get("target")
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     names = scenario.job_names()
     target = names.index(report) if report in names else None
     tables = {}
-    for name, schema in schemas.items():
+    for name, schema in TABLES.items():
         file = directory / f"{name}.parquet"
         if schema is HELD and not file.exists():
             # Analyses of before there was congestion control.

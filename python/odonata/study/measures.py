@@ -22,37 +22,33 @@ from odonata.results.tables import TABLES
 from odonata.scenario.problem import nearest, refused
 from odonata.study.bases import StudyTable
 from odonata.study.expression import Condition, ConditionError
-from odonata.units import Duration, Rate, Size, Span, UnitError, describe
+from odonata.units import Duration, Quantity, Rate, Size, Span, UnitError, describe
 
 if TYPE_CHECKING:
     from odonata.study.file import Measure
+
+_DECIMAL, _BINARY = ("B", "kB", "MB", "GB", "TB"), ("KiB", "MiB", "GiB", "TiB")
+
+
+def _of_bytes(
+    kind: type[Quantity], per: str, units: Sequence[str]
+) -> dict[str, tuple[str, Fraction]]:
+    """Units of names that end in `_bytes` and what they are per."""
+    found = {}
+    for unit in units:
+        name = "bytes" if unit == "B" else unit.lower()
+        full = f"{unit}/s" if per else unit
+        found[full] = (f"_{name}{per}", kind.units[full])
+    return found
+
 
 #: By the suffix of a source's name: units that it can be given in, each with the suffix of the
 #: column and how many of the source's units it has.
 _UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {
     "_ps": {unit: (f"_{unit}", Duration.units[unit]) for unit in ("ps", "ns", "us", "ms", "s")},
-    "_bytes_per_s": {
-        "B/s": ("_bytes_per_s", Fraction(1)),
-        **{
-            unit: (f"_{unit[:2].lower()}_per_s", Rate.units[unit])
-            for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
-        },
-        **{
-            unit: (f"_{unit[:3].lower()}_per_s", Rate.units[unit])
-            for unit in ("KiB/s", "MiB/s", "GiB/s", "TiB/s")
-        },
-    },
-    "_bytes_per_s_per_node": {
-        "B/s": ("_bytes_per_s_per_node", Fraction(1)),
-        **{
-            unit: (f"_{unit[:2].lower()}_per_s_per_node", Rate.units[unit])
-            for unit in ("kB/s", "MB/s", "GB/s", "TB/s")
-        },
-    },
-    "_bytes": {
-        "B": ("_bytes", Fraction(1)),
-        **{unit: (f"_{unit.lower()}", Size.units[unit]) for unit in ("kB", "MB", "GB", "TB")},
-    },
+    "_bytes_per_s": _of_bytes(Rate, "_per_s", _DECIMAL + _BINARY),
+    "_bytes_per_s_per_node": _of_bytes(Rate, "_per_s_per_node", _DECIMAL),
+    "_bytes": _of_bytes(Size, "", _DECIMAL),
 }
 #: The same of schedules, which count seconds.
 _SCHEDULE_UNITS: Mapping[str, Mapping[str, tuple[str, Fraction]]] = {

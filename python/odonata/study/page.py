@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from odonata.output import rewrite, warn
+from odonata.study.cells import value_text
 from odonata.study.drawing import draw
 from odonata.study.file import Axis, StudyFile
 from odonata.study.findings import FEWEST, MEAN, NOTHING, Verdict, judge, write_findings
@@ -152,7 +153,7 @@ def _setting(study: StudyFile, table: pa.Table, total: int) -> str:
 def values_of(axis: Axis, table: pa.Table) -> list[str]:
     """The values of an axis that a dataset has, as pages show them."""
     there = {value for value in table[axis.column].to_pylist() if value is not None}
-    return [_value(v) for v, _ in axis.settings() if v in there or str(v) in there]
+    return [value_text(v) for v, _ in axis.settings() if v in there or str(v) in there]
 
 
 def setting_row(axis: Axis, values: Sequence[str]) -> str:
@@ -276,7 +277,7 @@ def _observations(verdict: Verdict) -> list[str]:
         shown, rest = [verdict.mean, *shown], "part of the mean"
     for one in shown[:_LISTED]:
         places = [
-            _value(one.axes.get(name, MEAN if one is verdict.mean else None)) for name in names
+            value_text(one.axes.get(name, MEAN if one is verdict.mean else None)) for name in names
         ]
         ours = [*([one.choice] if choice else []), verdict.with_interval(one.ours)]
         # What a finding is not judged by, its combinations are not judged by either.
@@ -286,9 +287,3 @@ def _observations(verdict: Verdict) -> list[str]:
     if len(shown) > _LISTED:
         lines.append(f"\nand {len(shown) - _LISTED} more in `{FINDINGS_FILE}`.")
     return lines
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -21,17 +21,11 @@ from odonata.study.intervals import interval
 TABLE_FILE = "replications.parquet"
 
 SCHEMA = pa.schema(
-    [
-        ("scope", pa.string()),
-        ("name", pa.string()),
-        ("quantity", pa.string()),
-        ("mean", pa.float64()),
-        ("ci95", pa.float64()),
-        ("deviation", pa.float64()),
-        ("minimum", pa.float64()),
-        ("maximum", pa.float64()),
-        ("replications", pa.int32()),
-    ]
+    {
+        **dict.fromkeys(("scope", "name", "quantity"), pa.string()),
+        **dict.fromkeys(("mean", "ci95", "deviation", "minimum", "maximum"), pa.float64()),
+        "replications": pa.int32(),
+    }
 )
 
 
@@ -66,32 +60,20 @@ def replicate(
     """
     if count < 2:
         raise ValueError(f"found {count} replications; allowed: at least 2")
+    seeds = range(scenario.seed, scenario.seed + count)
     with claim or Claim(directory) as held:
-        return _replicate(scenario, count, held, jobs, progress)
-
-
-def _replicate(
-    scenario: Scenario,
-    count: int,
-    held: Claim,
-    jobs: int | None,
-    progress: Callable[[float, int], object] | None,
-) -> pa.Table:
-    directory = held.directory
-    points = [
-        Point(
-            f"seed-{seed}",
-            scenario.with_seed(seed),
-            partial(_save, directory / f"seed-{seed}"),
-        )
-        for seed in range(scenario.seed, scenario.seed + count)
-    ]
-    records = run_points(points, jobs=jobs, progress=progress)
-    table = _table(list(records.values()))
-    with held.adding() as written:
-        write_parquet(written / TABLE_FILE, table, compression="zstd", compression_level=3)
-        text = scenario.to_toml(directory=directory)
-        write_file(written / SCENARIO_FILE, text)
+        directory = held.directory
+        points = [
+            Point(
+                name := f"seed-{seed}", scenario.with_seed(seed), partial(_save, directory / name)
+            )
+            for seed in seeds
+        ]
+        records = run_points(points, jobs=jobs, progress=progress)
+        table = _table(list(records.values()))
+        with held.adding() as written:
+            write_parquet(written / TABLE_FILE, table, compression="zstd", compression_level=3)
+            write_file(written / SCENARIO_FILE, scenario.to_toml(directory=directory))
     return table
 
 

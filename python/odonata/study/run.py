@@ -94,10 +94,9 @@ def estimate(points: Sequence[SweepPoint], directory: Path) -> Estimate:
     records: list[Record | None] = [None] * len(points)
     outdated: list[str] = []
     if (directory / STORE_FILE).exists():
-        store = _opened(directory, points)
-        records = [store.get(point) for point in points]
-        outdated = store.outdated(points)
-        store.close()
+        with _opened(directory, points) as store:
+            records = [store.get(point) for point in points]
+            outdated = store.outdated(points)
     work = work_of(points)
     spent = [(r["cpu_s"], w) for r, w in zip(records, work, strict=True) if r is not None]
     missing = sum(w for r, w in zip(records, work, strict=True) if r is None)
@@ -179,38 +178,21 @@ def run_sweep(
     """
     wanted = sweep.points if points is None else points
     with claim or Claim(directory, goes_on=STORE_FILE) as held:
-        where = executor or LocalExecutor()
-        return _run_sweep(sweep, held, wanted, where, progress, seen, notice)
-
-
-def _run_sweep(
-    sweep: Sweep,
-    claim: Claim,
-    wanted: Sequence[SweepPoint],
-    executor: Executor,
-    progress: Callable[[StudyProgress], object] | None,
-    seen: Callable[[SweepPoint, Mapping[str, Any]], object] | None,
-    notice: Callable[[str], object],
-) -> pa.Table:
-    store = _opened(claim.directory, sweep.points)
-    try:
-        for sentence in store.outdated(wanted):
-            notice(sentence)
-        _run_missing(sweep, wanted, store, executor, progress, seen)
-        records = {}
-        for point in sweep.points:
-            record = store.get(point)
-            if record is not None:
-                records[point.fingerprint()] = record
-    finally:
-        store.close()
-    table = build_dataset(sweep.study, sweep.points, records)
-    with claim.updating(partial(_grown, sweep.study), notice) as written:
-        _keep_sources(sweep.study, written, claim.directory)
-        write_dataset(table, written)
-        # What failed before may be there still.
-        if sweep.failed or (claim.directory / FAILED_FILE).exists():
-            write_failed(sweep.failed, written)
+        directory = held.directory
+        with _opened(directory, sweep.points) as store:
+            for sentence in store.outdated(wanted):
+                notice(sentence)
+            _run_missing(sweep, wanted, store, executor or LocalExecutor(), progress, seen)
+            records = {point.fingerprint(): store.get(point) for point in sweep.points}
+        known = {key: record for key, record in records.items() if record is not None}
+        table = build_dataset(sweep.study, sweep.points, known)
+        with held.updating(partial(_grown, sweep.study), notice) as written:
+            for name, text in sweep.study.sources(directory).items():
+                write_file(written / name, text)
+            write_dataset(table, written)
+            # What failed before may be there still.
+            if sweep.failed or (directory / FAILED_FILE).exists():
+                write_failed(sweep.failed, written)
     return table
 
 
@@ -232,24 +214,6 @@ def _grown(study: StudyFile, old: Path, new: Path) -> bool:
         return False
     rows = {json.dumps(row) for row in now.to_pylist()}
     return all(json.dumps(row) in rows for row in before.to_pylist())
-
-
-def _keep_sources(study: StudyFile, directory: Path, place: Path) -> None:
-    """Copies the study file, and the base scenario if it is another file, into the directory.
-
-    Args:
-        study: Whose.
-        directory: Where they are written.
-        place: Where that will be in the end.
-
-    Raises:
-        OutputError: If that cannot be done.
-    """
-    for name, text in study.sources(place).items():
-        try:
-            write_file(directory / name, text)
-        except OSError as error:
-            raise OutputError(f"{directory / name}: {error.strerror or error}") from error
 
 
 def _run_missing(

@@ -15,15 +15,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 from odonata import display
 from odonata.columns import table_of
 from odonata.errors import Problem
-from odonata.output import (
-    Claim,
-    picture,
-    warn,
-    write_csv,
-    write_file,
-    write_json,
-    write_parquet,
-)
+from odonata.output import Claim, picture, warn, write_csv, write_file, write_json, write_parquet
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.results import SCENARIO_FILE, Result
 from odonata.results.stored import Maybe, OrNull, read_keys, read_table, refusal
@@ -207,17 +199,14 @@ def find_saturation(
         ScenarioError: If the scenario has no load to change, or cannot be run.
         OutputError: If the directory cannot be written.
     """
-    store = Store(directory / STORE_FILE)
     searched: dict[int, Saturation] = {}
-    try:
+    with Store(directory / STORE_FILE) as store:
         for seed in range(scenario.seed, scenario.seed + seeds):
             one = scenario if seed == scenario.seed else scenario.with_seed(seed)
             of_seed = "" if seed == scenario.seed else f"seed {seed}: "
             searched[seed] = _search(
                 one, store, of_seed, highest, tolerance, jobs, progress, notice
             )
-    finally:
-        store.close()
     if seeds == 1:
         return searched[scenario.seed]
     by_seed = {

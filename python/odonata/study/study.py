@@ -64,25 +64,10 @@ def run_program(
         KeyboardInterrupt: If it was interrupted; run it again to go on.
     """
     with Claim(directory, goes_on=STORE_FILE) as claim:
-        lines = _run_program(study, claim, quick, jobs, progress, notice)
+        with Store(directory / STORE_FILE) as store:
+            points = study.points(quick)
+            records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
+        with claim.updating(notice=notice) as partial:
+            lines = study.finish(records, partial)
+            write_file(partial / CONCLUSION_FILE, "".join(f"{line}\n" for line in lines))
     return [*lines, f"Results: {directory}"]
-
-
-def _run_program(
-    study: Study,
-    claim: Claim,
-    quick: bool,
-    jobs: int | None,
-    progress: Callable[[float, int], object] | None,
-    notice: Callable[[str], object],
-) -> Sequence[str]:
-    store = Store(claim.directory / STORE_FILE)
-    try:
-        points = study.points(quick)
-        records = run_points(points, jobs=jobs, store=store, progress=progress, notice=notice)
-    finally:
-        store.close()
-    with claim.updating(notice=notice) as partial:
-        lines = study.finish(records, partial)
-        write_file(partial / CONCLUSION_FILE, "".join(f"{line}\n" for line in lines))
-        return lines

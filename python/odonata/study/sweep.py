@@ -19,7 +19,7 @@ from odonata.scenario.files import fingerprints_of, missing_files
 from odonata.scenario.toml_source import covers
 from odonata.study.bases import Label
 from odonata.study.cost import packet_hops
-from odonata.study.expression import Condition, ConditionError
+from odonata.study.expression import Condition, condition_of
 from odonata.study.file import StudyFile
 
 #: Combinations that a study may simulate; more is a mistake in an axis.
@@ -135,13 +135,7 @@ class Sweep:
     def _condition(
         self, key: str, text: str | None, names: Sequence[str] | None = None
     ) -> Condition | None:
-        if text is None:
-            return None
-        try:
-            return Condition(text, self.axes if names is None else names)
-        except ConditionError as error:
-            found = Problem(key, str(error), error.found, error.allowed)
-            raise ScenarioError([found], self.study.file) from None
+        return condition_of(text, self.axes if names is None else names, key, self.study.file)
 
     def select(self, text: str) -> list[SweepPoint]:
         """The points for which a condition on the axes and ``seed`` is true.
@@ -322,7 +316,8 @@ class Sweep:
             found = []
             for one in error.problems:
                 place = next(
-                    (origin[p] for p in reversed(list(origin)) if _covers(p, one.path)), ""
+                    (origin[p] for p in reversed(list(origin)) if one.path and covers(p, one.path)),
+                    "",
                 )
                 table = one.path.rpartition(".")[0]
                 if not place and table and any(p.rpartition(".")[0] == table for p in origin):
@@ -412,11 +407,6 @@ def _blocks(
                 problem = Problem(f"axis[{number}].values", message, str(found), allowed)
                 raise ScenarioError([problem], study.file)
     return list(blocks.values())
-
-
-def _covers(set_path: str, path: str) -> bool:
-    """Whether a problem at a path lies in what was set."""
-    return bool(path) and covers(set_path, path)
 
 
 def _blamed(problem: Problem, place: str, axes: Mapping[str, Label | None]) -> Problem:

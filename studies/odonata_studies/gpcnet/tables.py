@@ -9,14 +9,7 @@ import pandas as pd
 
 from odonata.study.execution import Record
 from odonata.study.intervals import Mean, interval
-from odonata_studies.gpcnet.plan import (
-    AGGRESSORS,
-    SHARES,
-    TESTS,
-    VICTIMS,
-    Case,
-    figures_of,
-)
+from odonata_studies.gpcnet.plan import AGGRESSORS, SHARES, TESTS, VICTIMS, Case, figures_of
 from odonata_studies.marked import markdown
 
 #: The impact factors of GPCNeT's run on 64 nodes of Slingshot, mean and 99th percentile: 2.9 and

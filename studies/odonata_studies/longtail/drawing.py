@@ -11,12 +11,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, NullLocato
 
 from odonata.plots.style import MUTED, new_figure, plain_powers, save, style
 from odonata_studies.longtail import machine
-from odonata_studies.longtail.findings import (
-    application_times,
-    month_means,
-    size_of,
-    title_of,
-)
+from odonata_studies.longtail.findings import application_times, month_means, size_of, title_of
 from odonata_studies.longtail.plan import FIGURE_6, HIGH, LOW, ROUTINGS, USUAL, Found
 from odonata_studies.longtail.predictors import culprits, indicators
 from odonata_studies.longtail.probes import COLLECTIVES, SIZES

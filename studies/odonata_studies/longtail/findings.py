@@ -17,15 +17,7 @@ from odonata.study.cells import Estimated
 from odonata.study.findings import FEWEST, UNJUDGED
 from odonata_studies.longtail import machine
 from odonata_studies.longtail.months import Moment
-from odonata_studies.longtail.plan import (
-    FIGURE_6,
-    HIGH,
-    LOW,
-    PACKED,
-    ROUTINGS,
-    USUAL,
-    Found,
-)
+from odonata_studies.longtail.plan import FIGURE_6, HIGH, LOW, PACKED, ROUTINGS, USUAL, Found
 from odonata_studies.longtail.probes import COLLECTIVES, LARGE, PING_PONG, SIZES, Setting
 from odonata_studies.longtail.statistics import (
     OfMoments,

@@ -123,10 +123,7 @@ def scenario_of(moment: Moment, setting: Setting) -> Scenario:
         "simulation": {"duration": f"{setting.duration_ms} ms", "packet": setting.packet},
         "mpi": machine.mpi(setting.combine, setting.library),
         "seed": moment.number + 1,
-        "record": {
-            "rank_activity": not setting.application,
-            "attribution": setting.attribution,
-        },
+        "record": {"rank_activity": not setting.application, "attribution": setting.attribution},
         "job": [
             {"name": PROBE, "placement": nodes, "motif": _motif(setting)},
             *([] if setting.alone else _background(moment, setting.intensity)),

@@ -332,10 +332,7 @@ def _below_saturation(comparisons: Sequence[Comparison]) -> str:
 
 def _experiments(rows: Sequence[Mapping[str, Any]]) -> str:
     names = [name for name in rows[0] if name not in ("point", "BookSim")] if rows else []
-    lines = [
-        f"| point | BookSim | {' | '.join(names)} |",
-        "|---|--:|" + "--:|" * len(names),
-    ]
+    lines = [f"| point | BookSim | {' | '.join(names)} |", "|---|--:|" + "--:|" * len(names)]
     for row in rows:
         cells = [_experiment(row, name) for name in names]
         lines.append(f"| {row['point']} | {row['BookSim']:.1f} | {' | '.join(cells)} |")

@@ -71,12 +71,8 @@ def saturation_table(points: Sequence[Point]) -> str:
         )
     return _markdown(
         [
-            "traffic",
-            "routing",
-            "bound in theory",
-            "accepted under overload",
-            "against the bound",
-            "latency at zero load",
+            *("traffic", "routing", "bound in theory", "accepted under overload"),
+            *("against the bound", "latency at zero load"),
             f"load at {FACTOR} × that latency",
             "with twice the warm-up",
         ],
@@ -105,14 +101,8 @@ def links_table(points: Sequence[Point]) -> str:
         )
     return _markdown(
         [
-            "traffic",
-            "routing",
-            "global, mean",
-            "global, busiest",
-            "direct",
-            "beside the direct",
-            "local, mean",
-            "local, busiest",
+            *("traffic", "routing", "global, mean", "global, busiest", "direct"),
+            *("beside the direct", "local, mean", "local, busiest"),
         ],
         rows,
         "llrrrrrr",
@@ -146,11 +136,8 @@ def candidates_table(points: Sequence[Point]) -> str:
         )
     return _markdown(
         [
-            "UGAL-L draws",
-            "bound in theory",
-            "accepted under overload",
-            "global links, mean",
-            "the direct links",
+            *("UGAL-L draws", "bound in theory", "accepted under overload"),
+            *("global links, mean", "the direct links"),
         ],
         rows,
         "lrrrr",
@@ -172,12 +159,8 @@ def hump_table(points: Sequence[Point]) -> str:
         rows.append(row)
     return _markdown(
         [
-            "offered load",
-            "UGAL-L, mean / p99 (ns)",
-            "UGAL-G",
-            "PAR",
-            "UGAL-L: the direct links",
-            "UGAL-L: packets routed minimally",
+            *("offered load", "UGAL-L, mean / p99 (ns)", "UGAL-G", "PAR"),
+            *("UGAL-L: the direct links", "UGAL-L: packets routed minimally"),
         ],
         rows,
         "rrrrrr",
@@ -206,12 +189,8 @@ def buffer_table(points: Sequence[Point]) -> str:
         )
     return _markdown(
         [
-            "buffer per virtual channel",
-            "uniform, minimal",
-            "ADV+1, Valiant via group",
-            "ADV+1, UGAL-L",
-            "ADV+1, UGAL-G",
-            "latency of UGAL-L, ADV+1, load 0.2",
+            *("buffer per virtual channel", "uniform, minimal", "ADV+1, Valiant via group"),
+            *("ADV+1, UGAL-L", "ADV+1, UGAL-G", "latency of UGAL-L, ADV+1, load 0.2"),
         ],
         rows,
         "rrrrrr",
@@ -260,13 +239,8 @@ def adv_h_table(points: Sequence[Point]) -> str:
             )
     return _markdown(
         [
-            "traffic",
-            "routing",
-            "bound in theory",
-            "accepted under overload",
-            "global, mean",
-            "local, mean",
-            "local, busiest",
+            *("traffic", "routing", "bound in theory", "accepted under overload", "global, mean"),
+            *("local, mean", "local, busiest"),
         ],
         rows,
         "llrrrrr",

@@ -53,10 +53,7 @@ BACKGROUND_START = "30 us"
 #: Changes of the model, one at a time.
 SENSITIVITY: dict[str, dict[str, Any]] = {
     "twice the bytes": {"job.0.motif.total_bytes": "4.8 GB"},
-    "ten phases of a tenth": {
-        "job.0.motif.total_bytes": "240 MB",
-        "job.0.motif.iterations": 10,
-    },
+    "ten phases of a tenth": {"job.0.motif.total_bytes": "240 MB", "job.0.motif.iterations": 10},
     "all latencies × 4": {
         "network.router.delay": "200 ns",
         "network.links.terminal.latency": "120 ns",
