@@ -7,14 +7,16 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, new_table, print_csv, print_json
-from odonata.terminal import say, terminal
+from odonata.cli.numeric import SIZE, TIME
+from odonata.cli.shared import group, json_option, new_table, print_csv, print_json
+from odonata.terminal import terminal
 from odonata_live.cli.cluster_advise import advise
 from odonata_live.cli.cluster_failures import failures
 from odonata_live.cli.cluster_options import (
+    last_option,
     read_topology,
-    size,
-    span,
+    since,
+    tell,
     timeout_option,
     topology_option,
 )
@@ -26,53 +28,32 @@ from odonata_live.cli.cluster_what_if import what_if
 from odonata_live.cli.machine import from_slurm
 
 
-@click.group()
-@debug_option
+@group()
 def cluster() -> None:
     """Clusters in use: who sits where, how busy the network is and was."""
 
 
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--period", type=TIME, default="60 s", help="Time between two queries to Slurm.")
 @click.option(
-    "--period",
-    callback=span,
-    default="60 s",
-    show_default=True,
-    metavar="TIME",
-    help="Time between two queries to Slurm.",
+    "--for", "for_", type=TIME, help='How long to watch, e.g. "2 w".  [default: until stopped]'
 )
-@click.option(
-    "--for",
-    "for_",
-    callback=span,
-    metavar="TIME",
-    help='How long to watch, e.g. "2 w".  [default: until stopped]',
-)
-@click.option(
-    "--keep",
-    callback=span,
-    metavar="TIME",
-    help=("Remove samples older than this.  [default: keep all]"),
-)
+@click.option("--keep", type=TIME, help=("Remove samples older than this.  [default: keep all]"))
 @click.option(
     "--largest",
-    callback=size,
+    type=SIZE,
     default="1 GiB",
-    show_default=True,
-    metavar="SIZE",
     help="Remove the oldest samples once all of them take more than this.",
 )
 @topology_option(default="none", more=" Also keeps the traffic between islands and between groups.")
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Write the latest sample to this file in Prometheus' text format, for the textfile "
     "collector of its node exporter. The file is replaced each time.",
 )
 @timeout_option
-@debug_option
 def watch(
     store: Path,
     period: int,
@@ -89,16 +70,10 @@ def watch(
     STORE that exists. A kill loses only the sample that was being taken; Ctrl-C and SIGTERM end
     the command.
     """
-    import time
-
     from odonata_live.cluster.stopping import stopping
     from odonata_live.cluster.watch import Watch
 
     wiring = None if topology is None else read_topology(topology)
-
-    def tell(line: str) -> None:
-        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
-
     watching = Watch(
         period_s=period,
         timeout_s=timeout,
@@ -116,26 +91,19 @@ def watch(
 
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--last",
-    callback=span,
-    metavar="TIME",
-    help=('Only the samples of this last stretch of time, e.g. "12 h".  [default: all]'),
-)
+@last_option('samples of this last stretch of time, e.g. "12 h"')
 @click.option(
     "--csv", "as_csv", is_flag=True, help=("Print all samples as a table for other programs.")
 )
 @json_option
-@debug_option
 def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     """Show what `odonata cluster watch` kept in STORE: how busy the network was."""
     import time
 
     from odonata_live.cluster.watch import COLUMNS, Store
 
-    kept = Store(store)
-    samples = kept.samples(since_s=0 if last is None else time.time() - last)
-    kept.close()
+    with Store(store) as kept:
+        samples = kept.samples(since_s=since(last))
     if as_json:
         print_json({"samples": samples})
         return
@@ -147,9 +115,7 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     out.print(f"{len(samples)} samples, of {len(samples) - len(good)} Slurm gave no answer")
     if not good:
         return
-    table = new_table()
-    for heading in ("hour of the day", "samples", "b: least", "median", "most"):
-        table.add_column(heading, justify="right")
+    table = new_table(right=("hour of the day", "samples", "b: least", "median", "most"))
     by_hour: dict[int, list[float]] = {}
     for sample in good:
         by_hour.setdefault(time.localtime(sample["time_s"]).tm_hour, []).append(sample["b"])
@@ -168,11 +134,8 @@ def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
 _machine = copy(from_slurm)
 _machine.hidden = True
 cluster.add_command(_machine, "machine")
-cluster.add_command(failures)
-cluster.add_command(utilisation)
-cluster.add_command(show)
-for command in (place, submit, decisions, slurm_files, what_if):
-    cluster.add_command(command)
-cluster.add_command(probe)
-cluster.add_command(probes)
-cluster.add_command(advise)
+for command_ in (
+    *(failures, utilisation, show, place, submit, decisions, slurm_files, what_if),
+    *(probe, probes, advise),
+):
+    cluster.add_command(command_)

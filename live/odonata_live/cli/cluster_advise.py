@@ -10,23 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.numeric import Whole
-from odonata.cli.shared import (
-    debug_option,
-    escape,
-    hosts_option,
-    json_option,
-    new_table,
-    print_json,
-)
+from odonata.cli.numeric import SIZE, Whole
+from odonata.cli.shared import command, escape, hosts_option, json_option, new_table, print_json
 from odonata.errors import ClusterError
 from odonata.terminal import terminal
 from odonata_live.cli.cluster_options import (
+    count_nodes,
     read_hosts,
-    read_text,
+    read_queue,
     read_topology,
     sinfo_option,
-    size,
     squeue_option,
     timeout_option,
     topology_option,
@@ -39,17 +32,12 @@ if TYPE_CHECKING:
     from odonata_live.cluster.outcomes import History, Kind, Outcome
 
 
-def _one_size(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    return None if value is None else size(context, parameter, value)
-
-
-@click.command()
+@command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--watch",
     "watched",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Samples of `odonata cluster watch`: they say what utilisation is usual and what to "
     "expect next.",
 )
@@ -58,9 +46,7 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     metavar="NAME",
     help=("Only for this collective.  [default: all that were measured]"),
 )
-@click.option(
-    "--size", "size_bytes", callback=_one_size, metavar="SIZE", help="Only for this size."
-)
+@click.option("--size", "size_bytes", type=SIZE, help="Only for this size.")
 @click.option("--placement", metavar="NAME", help="Only for nodes placed this way.")
 @hosts_option(
     "The nodes that the job would get, if known: shows the load on the links that leave their "
@@ -78,13 +64,11 @@ def _one_size(context: click.Context, parameter: click.Parameter, value: str | N
     "--horizon",
     type=Whole(1, 168),
     default=24,
-    show_default=True,
     metavar="HOURS",
     help="How far ahead to look for a better time.",
 )
 @timeout_option
 @json_option
-@debug_option
 def advise(
     store: Path,
     watched: Path | None,
@@ -113,14 +97,12 @@ def advise(
     from odonata_live.cluster.probes import Probes
     from odonata_live.cluster.watch import Store
 
-    kept = Probes(store)
-    outcomes = outcomes_of(kept.runs())
-    kept.close()
+    with Probes(store) as kept:
+        outcomes = outcomes_of(kept.runs())
     history = History()
     if watched is not None:
-        samples = Store(watched)
-        history = History(samples.samples())
-        samples.close()
+        with Store(watched) as samples:
+            history = History(samples.samples())
     if evaluate:
         judged = evaluate_on(outcomes, history)
         if as_json:
@@ -180,14 +162,9 @@ def _busy_now(
     hosts: str | None,
     timeout: float,
 ) -> dict[str, float]:
-    from odonata_live.cluster import nodes, queue, slurm
-    from odonata_live.cluster.model import read_nodes
     from odonata_live.cluster.probe import figures_of
 
-    text = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
-    jobs = queue.read_queue(text, "squeue" if squeue is None else str(squeue))
-    answer = slurm.ask(nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-    total = len(read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
+    jobs, total = read_queue(squeue, timeout), count_nodes(sinfo, timeout)
     own = read_hosts(hosts) if hosts else ()
     if topology is not None and (
         unknown := [name for name in own if name not in topology.leaf_of_node]
@@ -253,10 +230,7 @@ def _show_evaluation(judged: Evaluation) -> None:
         f"{judged.runs} outcomes predicted from earlier ones; "
         f"{100 * judged.long_share:.0f} % were long-tailed"
     )
-    table = new_table()
-    table.add_column("predictor")
-    for heading in ("Brier score", "precision", "recall"):
-        table.add_column(heading, justify="right")
+    table = new_table("predictor", right=("Brier score", "precision", "recall"))
     rows: list[tuple[str, Any]] = [
         ("model", judged.model),
         ("b above a threshold", judged.b_threshold),

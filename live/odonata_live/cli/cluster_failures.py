@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, notices, progress_terminal
+from odonata.cli.shared import command, notices, progress_terminal
 from odonata.terminal import say
 from odonata_live.cli.cluster_options import read_text
 
 
-@click.command()
+@command()
 @click.argument("scenario", type=click.Path(path_type=Path))
 @click.argument(
     "outputs", metavar="OUTPUT...", nargs=-1, required=True, type=click.Path(path_type=Path)
@@ -23,7 +23,6 @@ from odonata_live.cli.cluster_options import read_text
     help="Scenario to write, beside SCENARIO: the same with the table; must not exist yet.  "
     "[default: prints the table]",
 )
-@debug_option
 def failures(scenario: Path, outputs: tuple[Path, ...], out: Path | None) -> None:
     """Read what of a cluster's network does not work, as [failures] of its scenario.
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from odonata.cli.numeric import Number
+from odonata.cli.numeric import TIME, Number
 from odonata.cli.shared import Command, notices, option, progress_terminal
 from odonata.errors import ClusterError
+from odonata.terminal import say
 
 if TYPE_CHECKING:
     from odonata_live.cluster.nodes import Topology
+    from odonata_live.cluster.queue import QueuedJob
 
 
 def timeout_option(command: Command) -> Command:
@@ -22,7 +25,6 @@ def timeout_option(command: Command) -> Command:
         "--timeout",
         type=Number(above=True),
         default=30.0,
-        show_default=True,
         metavar="SECONDS",
         help="Longest time that a Slurm command may take.",
     )(command)
@@ -80,7 +82,6 @@ def group_option(command: Command) -> Command:
         "level",
         type=click.Choice(["island", "leaf"]),
         default="island",
-        show_default=True,
         help="What a group is: the nodes joined below the top level of switches (island), or those "
         "of one lowest-level switch (leaf).",
     )(command)
@@ -102,6 +103,50 @@ def read_topology(path: Path, *, alone: bool = False) -> Topology:
     return read_topology_file(path, notices(progress_terminal()), alone=alone)
 
 
+def read_queue(file: Path | None, timeout: float) -> list[QueuedJob]:
+    """The queue in the file of ``--squeue``, or as Slurm tells it.
+
+    Raises:
+        ClusterError: If it is none, or Slurm does not answer.
+    """
+    from odonata_live.cluster import queue, slurm
+
+    text = slurm.ask(queue.COMMAND, timeout) if file is None else read_text(file)
+    return queue.read_queue(text, "squeue" if file is None else str(file))
+
+
+def count_nodes(file: Path | None, timeout: float) -> int:
+    """How many nodes the file of ``--sinfo`` lists, or Slurm does.
+
+    Raises:
+        ClusterError: If it is none, or Slurm does not answer.
+    """
+    from odonata_live.cluster import nodes, slurm
+    from odonata_live.cluster.model import read_nodes
+
+    text = slurm.ask(nodes.COMMAND, timeout) if file is None else read_text(file)
+    return len(read_nodes(text, "sinfo" if file is None else str(file)))
+
+
+def tell(line: str) -> None:
+    """Says a line of a command that goes on and on, with the time."""
+    say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
+
+
+def last_option(what: str) -> Callable[[Command], Command]:
+    """Makes the decorator that adds ``--last``.
+
+    Args:
+        what: Of which only the latest are shown, with an example of a time.
+    """
+    return click.option("--last", type=TIME, help=f"Only the {what}.  [default: all]")
+
+
+def since(last: int | None) -> float:
+    """When the time of ``--last`` began, Unix seconds."""
+    return 0 if last is None else time.time() - last
+
+
 def read_hosts(given: str) -> tuple[str, ...]:
     """The hosts that ``--hosts`` names, each once.
 
@@ -113,41 +158,6 @@ def read_hosts(given: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(read(given)))
 
 
-def span(context: click.Context, parameter: click.Parameter, value: str | None) -> int | None:
-    """A duration in whole seconds, such as `"60 s"`."""
-    from odonata.units import Span, UnitError
-
-    if value is None:
-        return None
-    try:
-        seconds = int(Span(value))
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None
-    if seconds < 1:
-        raise click.BadParameter(f'found "{value}"; allowed: at least 1 s')
-    return seconds
-
-
-def share(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """A share such as `"5 %"`, as a part of 1."""
-    from odonata.units import Share, UnitError
-
-    try:
-        return float(Share(value)) / 1e6
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def size(context: click.Context, parameter: click.Parameter, value: str) -> int:
-    """A number of bytes, such as `"1 GiB"`."""
-    from odonata.units import Size, UnitError
-
-    try:
-        return int(Size(value))
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None
-
-
 def read_text(path: Path) -> str:
     """What a file holds; `-` is standard input.
 
@@ -157,20 +167,3 @@ def read_text(path: Path) -> str:
     from odonata import bounded
 
     return bounded.read_text(path, ClusterError, errors="replace")
-
-
-def sizes(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[int, ...]:
-    """Several numbers of bytes."""
-    return tuple(size(context, parameter, value) for value in values)
-
-
-def duration(context: click.Context, parameter: click.Parameter, value: str) -> float:
-    """A duration such as `"1 ms"`, in seconds; `"0 s"` is allowed."""
-    from odonata.units import Duration, UnitError
-
-    try:
-        return int(Duration(value)) * 1e-12
-    except UnitError as error:
-        raise click.BadParameter(str(error)) from None

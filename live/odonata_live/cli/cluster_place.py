@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from odonata import names
-from odonata.cli.numeric import SEED, Whole
-from odonata.cli.shared import debug_option, escape, json_option, print_json
+from odonata.cli.numeric import SEED, TIME, Whole
+from odonata.cli.shared import command, escape, json_option, print_json
 from odonata.errors import ClusterError, OutputError
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import (
     group_option,
+    last_option,
     read_topology,
-    span,
+    since,
+    tell,
     timeout_option,
     topology_option,
 )
@@ -34,27 +36,19 @@ _heartbeat = click.option(
     "--heartbeat",
     type=click.Path(path_type=Path, dir_okay=False),
     envvar="ODONATA_HEARTBEAT",
-    metavar="FILE",
     help="The heartbeat file, which shows that the placement daemon is running.  [default: "
     "$ODONATA_HEARTBEAT]",
 )
 
 
-@click.command()
+@command()
 @click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--policy",
-    type=click.Choice(POLICIES),
-    default="grap",
-    show_default=True,
-    help="How nodes are chosen.",
-)
+@click.option("--policy", type=click.Choice(POLICIES), default="grap", help="How nodes are chosen.")
 @click.option(
     "--grap-mode",
     "mode",
     type=click.Choice(MODES),
     default="adaptive",
-    show_default=True,
     help="How GRAP spreads large jobs over groups.",
 )
 @click.option("--seed", type=SEED, default=1, help=("Seed of policies that draw at random."))
@@ -72,8 +66,6 @@ _heartbeat = click.option(
     "depth",
     type=Whole(0),
     default=1,
-    show_default=True,
-    metavar="N",
     help="Reservations for the first N jobs that cannot start, which other jobs must not delay; 1 "
     "is EASY backfill, 0 lets no job overtake.",
 )
@@ -82,29 +74,18 @@ _heartbeat = click.option(
     is_flag=True,
     help="Also place jobs that would share nodes, on whole nodes.  [default: leave them to Slurm]",
 )
-@click.option(
-    "--period",
-    callback=span,
-    default="1 s",
-    show_default=True,
-    metavar="TIME",
-    help=("Time between scheduling cycles."),
-)
+@click.option("--period", type=TIME, default="1 s", help=("Time between scheduling cycles."))
 @click.option(
     "--patience",
-    callback=span,
+    type=TIME,
     default="20 s",
-    show_default=True,
-    metavar="TIME",
     help="How long a released job may wait for its nodes before it is placed again.",
 )
 @_heartbeat
 @click.option(
     "--most-silent",
-    callback=span,
+    type=TIME,
     default="2 min",
-    show_default=True,
-    metavar="TIME",
     help="With --heartbeat: if nobody looked at the queue for longer than this in the last hour, "
     "because the command was killed again and again, leave all jobs to Slurm until the "
     "silence is past.",
@@ -112,18 +93,12 @@ _heartbeat = click.option(
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Write metrics to this file in Prometheus' text format.",
 )
 @click.option(
-    "--keep",
-    callback=span,
-    default="13 w",
-    show_default=True,
-    metavar="TIME",
-    help="How long the journal keeps what is finished.",
+    "--keep", type=TIME, default="13 w", help="How long the journal keeps what is finished."
 )
-@click.option("--cycles", type=Whole(1), metavar="N", help=("End after this many cycles."))
+@click.option("--cycles", type=Whole(1), help=("End after this many cycles."))
 @click.option(
     "--shadow",
     is_flag=True,
@@ -137,7 +112,6 @@ _heartbeat = click.option(
 )
 @click.option("--allow-root", is_flag=True, help="Run as root, although nothing here needs it.")
 @timeout_option
-@debug_option
 def place(
     journal: Path,
     policy: str,
@@ -167,8 +141,6 @@ def place(
     that somebody holds stay held. Ctrl-C or SIGTERM ends the command at once; after a kill it
     continues where it was.
     """
-    import time
-
     from odonata_live.cluster import survey
     from odonata_live.cluster.daemon import Daemon
     from odonata_live.cluster.placing import Placer, Rules
@@ -197,10 +169,6 @@ def place(
         if placer.cycle() == 0:
             say("no job would get nodes now")
         return
-
-    def tell(line: str) -> None:
-        say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
-
     daemon = Daemon(
         wiring,
         rules,
@@ -219,16 +187,12 @@ def place(
         daemon.run(cycles=cycles)
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-)
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @_heartbeat
 @click.option(
     "--stale",
-    callback=span,
+    type=TIME,
     default="2 min",
-    show_default=True,
-    metavar="TIME",
     help="With --heartbeat: if the heartbeat is older than this, submit jobs unchanged.",
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[SBATCH-ARGUMENTS]...")
@@ -267,28 +231,18 @@ def _script(path: str) -> str | None:
         return None
 
 
-@click.command()
+@command()
 @click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--job", metavar="JOBID", help="Only the decisions about this job.")
-@click.option(
-    "--last",
-    callback=span,
-    metavar="TIME",
-    help=('Only the decisions of this last stretch of time, e.g. "12 h".  [default: all]'),
-)
+@last_option('decisions of this last stretch of time, e.g. "12 h"')
 @json_option
-@debug_option
 def decisions(journal: Path, job: str | None, last: int | None, as_json: bool) -> None:
     """Show what `odonata cluster place` decided, and why jobs wait."""
-    import time
-
     from odonata_live.cluster.journal import Journal
 
-    kept = Journal(journal)
-    since = 0 if last is None else int(1000 * (time.time() - last))
-    made = kept.decisions(job=job, since_ms=since)
-    waits = [wait for wait in kept.waits() if job in (None, wait.job)]
-    kept.close()
+    with Journal(journal) as kept:
+        made = kept.decisions(job=job, since_ms=int(1000 * since(last)))
+        waits = [wait for wait in kept.waits() if job in (None, wait.job)]
     if as_json:
         print_json(
             {
@@ -327,14 +281,12 @@ def _clock(time_ms: int) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time_ms / 1000))
 
 
-@click.command("slurm-files")
+@command("slurm-files")
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--heartbeat",
     type=click.Path(path_type=Path, dir_okay=False),
     default=Path("/var/lib/odonata/heartbeat"),
-    show_default=True,
-    metavar="FILE",
     help="The heartbeat file of `odonata cluster place`.",
 )
 @click.option(
@@ -345,15 +297,7 @@ def _clock(time_ms: int) -> str:
     metavar="NAME",
     help="Partitions whose jobs are placed; may be given several times.",
 )
-@click.option(
-    "--stale",
-    callback=span,
-    default="2 min",
-    show_default=True,
-    metavar="TIME",
-    help="Age above which a heartbeat is stale.",
-)
-@debug_option
+@click.option("--stale", type=TIME, default="2 min", help="Age above which a heartbeat is stale.")
 def slurm_files(directory: Path, heartbeat: Path, partitions: tuple[str, ...], stale: int) -> None:
     """Write job_submit.lua and leave-waiting-jobs.sh, the watchdog, into DIRECTORY."""
     from odonata_live.cluster.slurm_files import write_slurm_files

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.numeric import Number, Whole
+from odonata.cli.numeric import DURATION, SIZE, TIME, Number, Whole
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -22,10 +22,9 @@ from odonata.cli.shared import (
 from odonata.errors import ClusterError
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import (
-    duration,
+    last_option,
     read_topology,
-    sizes,
-    span,
+    since,
     timeout_option,
     topology_option,
 )
@@ -39,7 +38,7 @@ PLACEMENTS = ("same-group", "same-island", "different-islands", "any")
 COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong")
 
 
-@click.command()
+@command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
     "--placement",
@@ -47,7 +46,6 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     type=click.Choice(PLACEMENTS),
     multiple=True,
     default=("different-islands",),
-    show_default=True,
     help="Where the nodes are: below one switch, in one island, in several islands, or wherever "
     "Slurm puts them. May be given several times: one job for each.",
 )
@@ -56,14 +54,11 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     old="--nodes",
     type=Whole(1),
     default=16,
-    show_default=True,
-    metavar="N",
     help="Ranks of the job, each on a node of its own.",
 )
 @click.option(
     "--islands",
     type=Whole(2),
-    metavar="N",
     help="With different-islands: number of islands to spread over.  [default: all]",
 )
 @click.option(
@@ -72,17 +67,14 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     type=click.Choice(COLLECTIVES),
     multiple=True,
     default=("bcast", "reduce", "alltoall"),
-    show_default=True,
     help="What to time; may be given several times.",
 )
 @click.option(
     "--size",
     "message_sizes",
-    callback=sizes,
+    type=SIZE,
     multiple=True,
     default=("4 B", "1 KiB", "32 KiB", "1 MiB"),
-    show_default=True,
-    metavar="SIZE",
     help="Size of a message; for alltoall, the bytes that each rank receives. May be given "
     "several times.",
 )
@@ -90,23 +82,13 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     "--iterations",
     type=Whole(1),
     default=1_000,
-    show_default=True,
-    metavar="N",
     help="Iterations of each collective at each size, of each skeleton, or of --command.",
 )
-@click.option(
-    "--interval",
-    callback=duration,
-    default="1 ms",
-    show_default=True,
-    metavar="TIME",
-    help="Pause between iterations.",
-)
+@click.option("--interval", type=DURATION, default="1 ms", help="Pause between iterations.")
 @click.option(
     "--start",
     type=click.Choice(["window", "barrier"]),
     default="window",
-    show_default=True,
     help="How ranks start together: at a time that their clocks agree on, or after a barrier.",
 )
 @click.option(
@@ -126,47 +108,32 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--budget",
-    callback=span,
+    type=TIME,
     default="10 min",
-    show_default=True,
-    metavar="TIME",
     help="Longest time that a job may take; it ends then even if measurements are missing.",
 )
 @click.option(
-    "--wait",
-    callback=span,
-    metavar="TIME",
-    help="How long to wait for suitable nodes to be idle.  [default: none]",
+    "--wait", type=TIME, help="How long to wait for suitable nodes to be idle.  [default: none]"
 )
 @click.option(
     "--start-within",
-    callback=span,
+    type=TIME,
     default="10 min",
-    show_default=True,
-    metavar="TIME",
     help="Cancel the job if Slurm has not started it within this time.",
 )
 @click.option(
-    "--repeat",
-    type=Whole(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="How often to repeat the whole measurement.",
+    "--repeat", type=Whole(1), default=1, help="How often to repeat the whole measurement."
 )
 @click.option(
     "--every",
-    callback=span,
+    type=TIME,
     default="1 h",
-    show_default=True,
-    metavar="TIME",
     help="Time from the start of one repetition to the start of the next.",
 )
 @click.option(
     "--tolerance",
     type=Number(above=True),
     default=0.05,
-    show_default=True,
     metavar="B",
     help="A run counts if b before and b after differ by less than this.",
 )
@@ -186,7 +153,6 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 @click.option(
     "--launcher",
     default="srun",
-    show_default=True,
     metavar="TEXT",
     help='What starts the ranks, e.g. "srun --mpi=pmi2" or mpiexec.',
 )
@@ -199,7 +165,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    metavar="DIRECTORY",
+    show_default=False,
     help="Directory that all nodes see; jobs leave their results there until they are in STORE.  "
     "[default: here]",
 )
@@ -207,13 +173,11 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 @click.option(
     "--seed",
     type=Whole(None, largest=2**64 - 1),
-    metavar="N",
     help=("Seed for the choice among idle nodes: the same seed chooses the same nodes."),
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be submitted.")
 @timeout_option
 @json_option
-@debug_option
 def probe(
     store: Path,
     placements: tuple[str, ...],
@@ -279,21 +243,15 @@ def probe(
         for placement in dict.fromkeys(placements)
     ]
     prober = Prober(
-        work.resolve(),
-        timeout_s=timeout,
-        chance=random.Random(seed),
-        say=partial(say, err=True),
+        work.resolve(), timeout_s=timeout, chance=random.Random(seed), say=partial(say, err=True)
     )
     if topology is not None:
         prober.topology = read_topology(topology)
     if dry_run:
         _show_plan(prober, wanted)
         return
-    kept = Probes(store, create=True)
-    try:
+    with Probes(store, create=True) as kept:
         runs = _measure(prober, wanted, kept, repeat, every, wait or 0)
-    finally:
-        kept.close()
     if as_json:
         print_json({"runs": [_run_dict(run) for run in runs]})
     else:
@@ -354,14 +312,9 @@ def _measure(
     return runs
 
 
-@click.command()
+@command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--last",
-    callback=span,
-    metavar="TIME",
-    help=('Only the runs of this last stretch of time, e.g. "2 w".  [default: all]'),
-)
+@last_option('runs of this last stretch of time, e.g. "2 w"')
 @click.option("--all", "all_", is_flag=True, help="Include runs that do not count.")
 @click.option(
     "--csv",
@@ -376,23 +329,17 @@ def _measure(
     "--of",
     type=click.Choice(["max", "root", "mean"]),
     default="max",
-    show_default=True,
     help="Which rank's time counts as the time of an iteration.",
 )
 @json_option
-@debug_option
 def probes(
     store: Path, last: int | None, all_: bool, as_csv: bool, times: bool, of: str, as_json: bool
 ) -> None:
     """Show what `odonata cluster probe` kept in STORE."""
-    import time
-
     from odonata_live.cluster.probes import Probes
 
-    kept = Probes(store)
-    since = 0 if last is None else time.time() - last
-    runs = list(kept.runs(since, all_=all_))
-    kept.close()
+    with Probes(store) as kept:
+        runs = list(kept.runs(since(last), all_=all_))
     if as_json:
         print_json({"runs": [_run_dict(run, of) for run in runs]})
         return
@@ -481,10 +428,8 @@ def _show_runs(runs: list[ProbeRun]) -> None:
             f"{at}  {escape(run.placement)}, {len(run.nodes)} nodes, job {escape(run.job)}: "
             f"b = {run.utilisation():.3f}{answer}{kept}"
         )
-        table = new_table(keys=2)
-        table.add_column("collective")
-        for heading in ("bytes", "iterations", "median µs", "mean µs", "p99 µs"):
-            table.add_column(heading, justify="right")
+        columns = ("bytes", "iterations", "median µs", "mean µs", "p99 µs")
+        table = new_table("collective", right=columns, keys=2)
         for row in _rows(run, "max"):
             figures = (
                 f"{row.get(k, float('nan')):.5g}" for k in ("median_us", "mean_us", "p99_us")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from odonata_live.cluster.occupancy import Occupancy
 
 
-@click.command()
+@command()
 @squeue_option
 @sinfo_option(old="--nodes")
 @topology_option()
@@ -53,7 +53,6 @@ if TYPE_CHECKING:
 )
 @timeout_option
 @json_option
-@debug_option
 def show(
     squeue: Path | None,
     sinfo: Path | None,
@@ -106,9 +105,8 @@ def _print(look: Occupancy) -> None:
     from odonata_live.cluster.occupancy import INSIDE, SPANNING
 
     out = terminal()
-    table = new_table()
-    for heading in ("group", "nodes", "idle", "jobs inside", "spanning", "other", "out"):
-        table.add_column(heading, justify="left" if heading == "group" else "right")
+    figures = ("nodes", "idle", "jobs inside", "spanning", "other", "out")
+    table = new_table("group", right=figures)
     table.add_column("spanned by", prose=True)
     for group in look.groups:
         counts = (group.count(state) for state in ("idle", INSIDE, SPANNING, "other", "out"))

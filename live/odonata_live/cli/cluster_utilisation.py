@@ -12,10 +12,10 @@ import click
 
 from odonata.cli.keys import given_options
 from odonata.cli.log import reading_of, reading_options
-from odonata.cli.numeric import Whole
+from odonata.cli.numeric import TIME, Whole
 from odonata.cli.schedule_options import READING
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     hosts_option,
     json_option,
@@ -27,11 +27,12 @@ from odonata.errors import ClusterError
 from odonata.numbers import finite
 from odonata.terminal import terminal
 from odonata_live.cli.cluster_options import (
+    count_nodes,
     read_hosts,
+    read_queue,
     read_text,
     read_topology,
     sinfo_option,
-    span,
     squeue_option,
     timeout_option,
     topology_option,
@@ -44,12 +45,11 @@ if TYPE_CHECKING:
     from odonata_live.cluster.utilisation import Utilisation
 
 
-@click.command()
+@command()
 @squeue_option
 @click.option(
     "--nodes",
     type=Whole(1),
-    metavar="N",
     help="Nodes of the cluster, whatever their state.  [default: asks Slurm, or as --sinfo says]",
 )
 @sinfo_option(default="asks Slurm, or as --nodes says")
@@ -71,8 +71,6 @@ if TYPE_CHECKING:
     "--at-least",
     type=Whole(1),
     default=2,
-    show_default=True,
-    metavar="N",
     help="Smallest number of nodes with which a job communicates.",
 )
 @click.option(
@@ -90,8 +88,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--every",
-    callback=span,
-    metavar="TIME",
+    type=TIME,
     help='Print all moments from then on, this far apart, e.g. "1 h", as a table for other '
     "programs.",
 )
@@ -107,7 +104,6 @@ if TYPE_CHECKING:
 )
 @timeout_option
 @json_option
-@debug_option
 def utilisation(
     squeue: Path | None,
     nodes: int | None,
@@ -132,10 +128,6 @@ def utilisation(
     number of all nodes; N'_c and N_a are the node entries of such jobs and of all jobs, where a
     shared node counts once for every job on it.
     """
-    from odonata_live.cluster import nodes as cluster_nodes
-    from odonata_live.cluster import queue, slurm
-    from odonata_live.cluster.model import read_nodes
-
     if nodes is not None and sinfo is not None:
         raise click.UsageError("--nodes and --sinfo say the same: give one of them")
     past: Past | None = None
@@ -174,13 +166,11 @@ def utilisation(
             )
         queues = past.queues(moments)
     else:
-        asked = slurm.ask(queue.COMMAND, timeout) if squeue is None else read_text(squeue)
-        queues = iter([queue.read_queue(asked, "squeue" if squeue is None else str(squeue))])
+        queues = iter([read_queue(squeue, timeout)])
         if not exclude and squeue is None and (own := os.environ.get("SLURM_JOB_ID")):
             exclude = (own,)
     if nodes is None:
-        answer = slurm.ask(cluster_nodes.COMMAND, timeout) if sinfo is None else read_text(sinfo)
-        nodes = len(read_nodes(answer, "sinfo" if sinfo is None else str(sinfo)))
+        nodes = count_nodes(sinfo, timeout)
     looks = (_Look(jobs, nodes, at_least, exclude, weights) for jobs in queues)
     if every is not None:
         _write_all(moments, looks, wiring, as_json)
@@ -193,11 +183,7 @@ def utilisation(
 
 
 def _past(
-    log: Path,
-    schedule: str | None,
-    how: Mapping[str, Any],
-    at: str | None,
-    every: int | None,
+    log: Path, schedule: str | None, how: Mapping[str, Any], at: str | None, every: int | None
 ) -> tuple[Past, Sequence[int]]:
     """The past, and which of its moments are asked for."""
     from odonata.batch.options import moment
@@ -342,9 +328,7 @@ class _Look:
             out.print(f"between {name}: {self.between(of):.4f}{by_weight}")
             if hosts is not None:
                 out.print(f"of the {name} of {escape(hosts)}: b = {self.exposed(of, hosts).b:.4f}")
-        table = new_table()
-        for heading in ("Island", "nodes", "b", "b1", "running"):
-            table.add_column(heading, justify="left" if heading == "Island" else "right")
+        table = new_table("Island", right=("nodes", "b", "b1", "running"))
         for island, part in self.parts(levels["islands"]).items():
             row = (str(part.n_t), f"{part.b:.3f}", f"{part.b1:.3f}", str(part.running_jobs))
             table.add_row(escape(island), *row)

@@ -12,16 +12,15 @@ import click
 
 from odonata.cli.keys import given_options, key_options, keys_given
 from odonata.cli.log import read_log, reading_options
-from odonata.cli.numeric import Number, Whole
+from odonata.cli.numeric import TIME, Number, Whole
 from odonata.cli.schedule_options import READING, options_of
-from odonata.cli.shared import debug_option, escape, json_option, new_table, option, print_json
+from odonata.cli.shared import command, escape, json_option, new_table, option, print_json
 from odonata.terminal import say, terminal
 from odonata_live.cli.cluster_options import (
     group_option,
     read_text,
     read_topology,
     sinfo_option,
-    span,
     squeue_option,
     timeout_option,
     topology_option,
@@ -37,25 +36,16 @@ SLURM = "slurm"
 NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
 
 
-@click.command("what-if")
+@command("what-if")
 @click.option(
     "--policy",
     "policies",
     multiple=True,
     type=click.Choice([SLURM, *POLICIES]),
     default=(SLURM, "grap", "contiguous"),
-    show_default=True,
     help="Plain Slurm, or a policy that chooses nodes; may be given several times.",
 )
-@click.option(
-    "--for",
-    "horizon",
-    callback=span,
-    default="12 h",
-    show_default=True,
-    metavar="TIME",
-    help="How far ahead to look.",
-)
+@click.option("--for", "horizon", type=TIME, default="12 h", help="How far ahead to look.")
 @click.option(
     "--run-times",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -66,7 +56,6 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "--share",
     type=Number(0, 10, above=True),
     default=1.0,
-    show_default=True,
     help="For all other jobs: run time divided by time limit.",
 )
 @click.option(
@@ -87,7 +76,6 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "--network",
     type=click.Choice(["none", "flow"]),
     default="none",
-    show_default=True,
     help="What makes run times longer: nothing, or the links of a machine that running jobs share "
     "as flows, so that run times follow from who is placed where (as in `odonata schedule`).",
 )
@@ -113,20 +101,11 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "ring in equal shares]",
 )
 @partial(key_options, options=NETWORK)
-@click.option(
-    "--network-seed",
-    type=Whole(0),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Seed of what is drawn for jobs.",
-)
+@click.option("--network-seed", type=Whole(0), default=1, help="Seed of what is drawn for jobs.")
 @click.option(
     "--draws",
     type=Whole(1, 10_001),
     default=21,
-    show_default=True,
-    metavar="N",
     help="Under plain Slurm without a network: how often to draw the tenths of a second that "
     "Slurm does not report and that may decide which job overtakes which. A start is the "
     "median of the draws, and --jobs shows the range that holds eight in ten of them; with 1 "
@@ -153,7 +132,6 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
 )
 @timeout_option
 @json_option
-@debug_option
 def what_if(
     policies: tuple[str, ...],
     horizon: int,
@@ -315,10 +293,8 @@ def what_if(
             for pair in zip(found.items(), fewer.items(), strict=True)
             for name, jobs in pair
         }
-    table = new_table()
-    headings = ["", "jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
-    for heading in headings + ["stretch"] * (links is not None):
-        table.add_column(heading, justify="right" if heading else "left")
+    headings = ["jobs", "start", "mean wait", "median", "p95", "slowdown", "groups"]
+    table = new_table("", right=headings + ["stretch"] * (links is not None))
     # Means say something beside each other if they are of the same jobs.
     started = [{job.job for job in jobs if job.start_s is not None} for jobs in found.values()]
     common = set.intersection(*started)
@@ -584,9 +560,7 @@ def _replay(
 
 
 def _list(found: dict[str, list[Predicted]]) -> None:
-    table = new_table()
-    for heading in ("job", "nodes", *found):
-        table.add_column(heading, justify="left" if heading == "job" else "right")
+    table = new_table("job", right=("nodes", *found))
     by_id = {policy: {job.job: job for job in jobs} for policy, jobs in found.items()}
     first = next(iter(found.values()), [])
     for job in first:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from odonata.cli.numeric import Number, Whole
+from odonata.cli.numeric import SHARE, TIME, Number, Whole
 from odonata.cli.shared import (
-    debug_option,
     escape,
+    group,
     hosts_option,
     json_lines_option,
     json_option,
@@ -23,7 +23,6 @@ from odonata.cli.shared import (
 from odonata.errors import ControlError, DeviceError, OdonataError
 from odonata.numbers import finite
 from odonata.terminal import say, terminal
-from odonata_live.cli.cluster_options import share, span
 
 if TYPE_CHECKING:
     from odonata_live.control import Controller, Outcome, Plant
@@ -37,7 +36,6 @@ _wait = click.option(
     "--wait",
     type=Number(),
     default=30.0,
-    show_default=True,
     metavar="SECONDS",
     help="How long to wait while another of these commands is at work.",
 )
@@ -47,8 +45,7 @@ def _plant_argument(command: Command) -> Command:
     return click.argument("plant", type=click.Path(path_type=Path, dir_okay=False))(command)
 
 
-@click.group()
-@debug_option
+@group()
 def control() -> None:
     """Circuits of optical switches: set for a job, verified, given back.
 
@@ -60,7 +57,6 @@ def control() -> None:
 @_plant_argument
 @_wait
 @json_option
-@debug_option
 def show(plant: Path, wait: float, as_json: bool) -> None:
     """Show what the switches hold now, and which job owns what."""
     with _controller(plant, wait) as at_work:
@@ -80,9 +76,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
         print_json({"connections": rows, "ports_of_jobs": running, "open_transactions": open_})
         return
     out = terminal()
-    table = new_table(keys=2)
-    for heading in ("switch", "ingress", "egress", "job"):
-        table.add_column(heading, justify="left" if heading == "switch" else "right")
+    table = new_table("switch", right=("ingress", "egress", "job"), keys=2)
     for name, connections in held.items():
         for connection in sorted(connections):
             owner = str(connection.job) if connection.job else "-"
@@ -98,16 +92,11 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
 @control.command(name="set")
 @_plant_argument
 @click.option(
-    "--job",
-    type=Whole(1),
-    required=True,
-    metavar="JOBID",
-    help=("The job that gets the circuits."),
+    "--job", type=Whole(1), required=True, metavar="JOBID", help=("The job that gets the circuits.")
 )
 @click.option(
     "--circuits",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="The circuits: one line `switch ingress egress` for each.",
 )
 @hosts_option(
@@ -116,13 +105,11 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
 @click.option(
     "--traffic",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="With --hosts, what the nodes send: one line `node node bytes` for each pair.  [default: "
     "the same between all pairs]",
 )
 @_wait
 @json_option
-@debug_option
 def set_(
     plant: Path,
     job: int,
@@ -171,7 +158,6 @@ def set_(
 )
 @_wait
 @json_option
-@debug_option
 def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: bool) -> None:
     """Take back what JOB owns. Its circuits stay lit until others need their ports."""
     if (job is None) != ended:
@@ -199,7 +185,6 @@ def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: b
 @_plant_argument
 @_wait
 @json_option
-@debug_option
 def verify(plant: Path, wait: float, as_json: bool) -> None:
     """Read all switches and compare them with the journal; change nothing."""
     with _controller(plant, wait) as at_work:
@@ -216,7 +201,6 @@ def verify(plant: Path, wait: float, as_json: bool) -> None:
 @_plant_argument
 @_wait
 @json_option
-@debug_option
 def recover(plant: Path, wait: float, as_json: bool) -> None:
     """Bring switches and journal into agreement after a crash, a lost switch, or a lost journal."""
     with _controller(plant, wait) as at_work:
@@ -236,13 +220,11 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
     "--by",
     type=click.Choice(["destination", "pair"]),
     default="destination",
-    show_default=True,
     help="Whether entries match the destination of a packet only, or the pair of source and "
     "destination.",
 )
 @_wait
 @json_option
-@debug_option
 def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) -> None:
     """Print routers' forwarding entries for the circuits held now, as the simulator routes."""
     from odonata.machines.hosts import read_hosts
@@ -291,12 +273,7 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
 )
 @hosts_option("The job's nodes", old="--nodes", required=True)
 @click.option(
-    "--every",
-    callback=span,
-    default="10 s",
-    show_default=True,
-    metavar="TIME",
-    help="How often the routers' counters are read.",
+    "--every", type=TIME, default="10 s", help="How often the routers' counters are read."
 )
 @click.option(
     "--rounds",
@@ -306,25 +283,20 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
 )
 @click.option(
     "--hysteresis",
-    callback=share,
+    type=SHARE,
     default="5 %",
-    show_default=True,
-    metavar="SHARE",
     help="How much more new circuits must bring for what was sent than those that are set.",
 )
 @click.option(
     "--horizon",
-    callback=span,
+    type=TIME,
     default="10 min",
-    show_default=True,
-    metavar="TIME",
     help="Within which time they must bring that, counting the time that the last change took.",
 )
 @click.option(
     "--drain",
     type=Number(0.0, 60.0),
     default=0.1,
-    show_default=True,
     metavar="SECONDS",
     help="How long packets under way get to leave circuits before these are taken down.",
 )
@@ -335,7 +307,6 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
 )
 @_wait
 @json_lines_option
-@debug_option
 def follow(
     plant: Path,
     job: int,
@@ -400,10 +371,8 @@ def follow(
 @hosts_option("Between these nodes only, not all of the plant")
 @click.option(
     "--every",
-    callback=span,
+    type=TIME,
     default="1 s",
-    show_default=True,
-    metavar="TIME",
     help="How often routers are asked for their ports at the least; what they say unasked is dealt "
     "with at once.",
 )
@@ -415,7 +384,6 @@ def follow(
 )
 @_wait
 @json_lines_option
-@debug_option
 def reroute(
     plant: Path, hosts: str | None, every: int, rounds: int | None, wait: float, as_json: bool
 ) -> None:
@@ -492,15 +460,7 @@ def _controller(plant: Path | Plant, wait: float) -> Controller:
 
 def _tell(outcome: Outcome, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "job": outcome.job,
-                "made": outcome.made,
-                "broken": outcome.broken,
-                "seconds": outcome.seconds,
-                "note": outcome.note,
-            }
-        )
+        print_json(asdict(outcome))
         return
     out = terminal()
     took = ", ".join(f"{stage} {1000 * time:.1f} ms" for stage, time in outcome.seconds.items())

@@ -7,13 +7,12 @@ from pathlib import Path
 import click
 
 from odonata.cli.machine_new import new
-from odonata.cli.shared import debug_option, notices, out_option, progress_terminal
+from odonata.cli.shared import group, notices, out_option, progress_terminal
 from odonata.terminal import say
 from odonata_live.cli.cluster_options import read_topology, topology_option
 
 
-@click.group()
-@debug_option
+@group()
 def machine() -> None:
     """Make the scenario of a machine: its network and hosts, and what its hosts take."""
 
@@ -33,20 +32,17 @@ def machine() -> None:
     help="The nodes to take: a list such as n[0-3,7], or a file with hosts or lists, one a line.  "
     "[default: all of the topology, else all that adapters of --links name]",
 )
-@click.option("--name", default="my cluster", show_default=True, help="What the machine is called.")
+@click.option("--name", default="my cluster", help="What the machine is called.")
 @click.option(
     "--bandwidth",
     metavar="RATE",
     help="Of a node's link, which no topology tells; with --links, of links whose rate is not "
     "told.  [default: 25 GB/s]",
 )
-@click.option(
-    "--latency", default="200 ns", show_default=True, metavar="TIME", help="Of every link."
-)
+@click.option("--latency", default="200 ns", metavar="TIME", help="Of every link.")
 @out_option(
     "Directory for the scenario; must not exist yet, or be empty. Default: results/machine-1 …"
 )
-@debug_option
 def from_slurm(
     topology: Path | None,
     links: Path | None,

@@ -6,21 +6,14 @@ import click
 
 from odonata import names
 from odonata.cli.numeric import SEED, Number, Whole
-from odonata.cli.shared import (
-    debug_option,
-    json_option,
-    print_json,
-    progress_terminal,
-    threads_option,
-)
+from odonata.cli.shared import command, json_option, print_json, progress_terminal, threads_option
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.option(
     "--family",
     default="dragonfly",
-    show_default=True,
     type=click.Choice(list(names.FAMILY)),
     metavar="NAME",
     help="Family of the network, as in scenarios; the network has about a thousand nodes.",
@@ -28,7 +21,6 @@ from odonata.terminal import terminal
 @click.option(
     "--nodes",
     type=Whole(1),
-    metavar="N",
     help="Size of the dragonfly in nodes: 1056 is p=4 a=8 h=4 g=33; 16512 is p=8 a=16 h=8 g=129; "
     "82944 is p=12 a=24 g=288.  [default: 1056]",
 )
@@ -41,7 +33,6 @@ from odonata.terminal import terminal
 @click.option(
     "--choice",
     default="random",
-    show_default=True,
     type=click.Choice(list(names.CHOICE)),
     metavar="NAME",
     help="How a packet picks one of several minimal links, as in scenarios.",
@@ -50,13 +41,11 @@ from odonata.terminal import terminal
     "--load",
     type=Number(0, 1, above=True),
     default=0.5,
-    show_default=True,
     help="Offered load as a fraction of the terminal bandwidth; uniform random traffic.",
 )
 @threads_option
-@click.option("--seed", type=SEED, default=1, show_default=True, metavar="N")
+@click.option("--seed", type=SEED, default=1)
 @json_option
-@debug_option
 def bench(
     family: str,
     nodes: int | None,

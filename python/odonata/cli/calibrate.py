@@ -10,7 +10,7 @@ import click
 from odonata import names
 from odonata.cli.shared import (
     changes_option,
-    debug_option,
+    command,
     escape,
     hosts_option,
     jobs_option,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from odonata.machines.calibration import Calibration
 
 
-@click.command()
+@command()
 @click.argument("machine", type=click.Path(path_type=Path))
 @click.option(
     "--measurements",
@@ -56,12 +56,9 @@ if TYPE_CHECKING:
 @out_option(
     "Write the calibrated keys to this file, as part of a scenario in TOML.", metavar="FILE"
 )
-@changes_option(
-    "Change a key of the machine's scenario. May be given several times.",
-)
+@changes_option("Change a key of the machine's scenario. May be given several times.")
 @jobs_option
 @json_option
-@debug_option
 def calibrate(
     machine: Path,
     paths: tuple[Path, ...],
@@ -183,10 +180,7 @@ def _show(calibration: Calibration) -> None:
         f"{escape(calibration.machine)}: {len(calibration.used)} measurements, "
         f"{calibration.evaluations:,} simulations ({calibration.engine} engine)"
     )
-    table = new_table()
-    table.add_column("parameter")
-    for heading in ("value", "68 % interval"):
-        table.add_column(heading, justify="right")
+    table = new_table("parameter", right=("value", "68 % interval"))
     table.add_column("", prose=True)
     for one in calibration.parameters:
         table.add_row(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from odonata.cli.shared import debug_option, progress_terminal
+from odonata.cli.shared import DebugGroup, progress_terminal
 from odonata.cli.streams import close_streams, flush, prepare_streams
 from odonata.errors import ExitCode, OdonataError, Terminated
 from odonata.output import reason
@@ -39,7 +39,7 @@ OTHERS_BEFORE = "tails"
 COMPLETION = "_ODONATA_COMPLETE"
 
 
-class Commands(click.Group):
+class Commands(DebugGroup):
     """The commands, each imported when it is called or its help is printed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -69,11 +69,14 @@ class Commands(click.Group):
 
 @click.group(
     cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "show_default": True,
+    },
     epilog="Start with:  odonata example demo, and then  odonata run demo.toml",
 )
 @click.version_option(package_name="odonata", prog_name="odonata", message="%(prog)s %(version)s")
-@debug_option
 def odonata() -> None:
     """Simulates a supercomputer's network packet by packet, with its jobs and their placement."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from odonata.cli.shared import (
-    debug_option,
+    command,
     json_option,
     notices,
     out_option,
@@ -17,7 +17,7 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument(
     "directories", metavar="A B…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -26,7 +26,6 @@ from odonata.terminal import terminal
     "Default: results/compare-1, results/compare-2 …"
 )
 @json_option
-@debug_option
 def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Compare results: what differs from the first, and how certain the difference is.
 

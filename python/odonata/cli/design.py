@@ -8,7 +8,7 @@ import click
 
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
-    debug_option,
+    command,
     goes_on_in,
     jobs_option,
     json_option,
@@ -25,20 +25,12 @@ TRAFFIC = ("uniform", "all-to-all", "stencil", "scattered-stencil", "worst-shift
 NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s"
 
 
-@click.command()
-@click.option(
-    "--nodes",
-    type=Whole(1, NODES[1]),
-    required=True,
-    metavar="N",
-    help="Number of nodes.",
-)
+@command()
+@click.option("--nodes", type=Whole(1, NODES[1]), required=True, help="Number of nodes.")
 @click.option(
     "--gpus",
     type=Whole(1, GPUS),
     default=1,
-    show_default=True,
-    metavar="N",
     help="GPUs of each node, each with an interface of its own, on a switch inside the node: the "
     "network joins all interfaces, and jobs have a rank on each GPU.",
 )
@@ -46,32 +38,18 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
     "--rails",
     type=Whole(1, RAILS),
     default=1,
-    show_default=True,
-    metavar="N",
     help="Networks side by side, which share a node's interfaces; without --gpus a node has one on "
     "each, with a rank of jobs.",
 )
-@click.option(
-    "--bandwidth",
-    default=BANDWIDTH,
-    show_default=True,
-    metavar="RATE",
-    help="Of every link.",
-)
+@click.option("--bandwidth", default=BANDWIDTH, metavar="RATE", help="Of every link.")
 @click.option(
     "--traffic",
     default="uniform,all-to-all,stencil",
-    show_default=True,
     metavar="LIST",
     help=f"What is compared, separated by commas: {', '.join(TRAFFIC)}.",
 )
 @click.option(
-    "--radix",
-    type=Whole(*RADIX),
-    default=64,
-    show_default=True,
-    metavar="PORTS",
-    help="Most ports of a switch.",
+    "--radix", type=Whole(*RADIX), default=64, metavar="PORTS", help="Most ports of a switch."
 )
 @click.option(
     "--equal",
@@ -96,9 +74,7 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
     help="Most that a network may cost. Default with --equal cost: as much as the full fat tree.",
 )
 @click.option(
-    "--packets",
-    is_flag=True,
-    help="Simulate packets as well, under the family's adaptive routing.",
+    "--packets", is_flag=True, help="Simulate packets as well, under the family's adaptive routing."
 )
 @jobs_option
 @out_option(
@@ -106,7 +82,6 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
     "results/design-N."
 )
 @json_option
-@debug_option
 def design(
     nodes: int,
     gpus: int,
@@ -146,9 +121,8 @@ def design(
         rails=rails,
         bandwidth=bandwidth,
     )
-    directory = out or Path("results") / (
-        f"design-{nodes}" if gpus == 1 else f"design-{nodes}x{gpus}"
-    )
+    name = f"design-{nodes}" if gpus == 1 else f"design-{nodes}x{gpus}"
+    directory = out or Path("results") / name
     console = progress_terminal()
     with Claim(directory, goes_on=STORE_FILE) as held:
         with StudyBar(console, f"Networks for {chosen.design.who}") as bar, goes_on_in(directory):

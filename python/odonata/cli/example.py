@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, new_table, print_json
+from odonata.cli.shared import command, json_option, new_table, print_json
 from odonata.terminal import terminal
 
 
@@ -17,17 +17,17 @@ def _names(context: click.Context, parameter: click.Parameter, begin: str) -> li
     return [name for name in EXAMPLES if name.startswith(begin)]
 
 
-@click.command()
+@command()
 @click.argument("name", required=False, shell_complete=_names)
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
     default=".",
+    show_default=False,
     metavar="DIR",
     help="Directory to copy into. Default: this one.",
 )
 @json_option
-@debug_option
 def example(name: str | None, out: Path, as_json: bool) -> None:
     """Copy an example out of the installed package: a scenario, a trace, a job log, a wiring.
 
@@ -50,8 +50,7 @@ def example(name: str | None, out: Path, as_json: bool) -> None:
             )
             return
         console = terminal()
-        table = new_table()
-        table.add_column("name")
+        table = new_table("name")
         table.add_column("what it shows", prose=True)
         for key, one in EXAMPLES.items():
             table.add_row(key, one.about)

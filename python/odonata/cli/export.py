@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, escape, json_option, out_option, print_json
+from odonata.cli.shared import command, escape, json_option, out_option, print_json
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument(
     "directories", metavar="DIR…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -19,14 +19,12 @@ from odonata.terminal import terminal
     "format_",
     type=click.Choice(["dragonview"]),
     default="dragonview",
-    show_default=True,
     help="Tables of links and jobs by groups, rows and columns, which DragonView draws.",
 )
 @out_option(
     "Directory for the tables; must not exist yet, or be empty. Default: results/dragonview-1, -2 …"
 )
 @json_option
-@debug_option
 def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_json: bool) -> None:
     """Write results of runs as tables for other programs.
 

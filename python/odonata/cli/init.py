@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import debug_option, json_option, print_json
+from odonata.cli.shared import command, json_option, print_json
 from odonata.terminal import terminal
 
 #: The same as ``odonata.scenario.starting.FAMILIES``, which would take most of a second to import
@@ -17,13 +17,12 @@ from odonata.terminal import terminal
 FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar")
 
 
-@click.command()
+@command()
 @click.argument("file", required=False, default="scenario.toml", type=click.Path(path_type=Path))
 @click.option("--family", type=click.Choice(FAMILIES), help="Kind of network.")
 @click.option(
     "--nodes",
     type=Whole(2, 100_000),
-    metavar="N",
     help="Number of nodes; more where the family has no layout with exactly so many.",
 )
 @click.option(
@@ -35,7 +34,6 @@ FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar"
 )
 @click.option("--routing", metavar="NAME", help="One of the family's routing algorithms.")
 @json_option
-@debug_option
 def init(
     file: Path,
     family: str | None,

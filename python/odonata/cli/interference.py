@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from odonata.cli.shared import (
-    debug_option,
+    command,
     goes_on_in,
     jobs_option,
     json_option,
@@ -22,7 +21,7 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @scenario_argument
 @click.option(
     "--target",
@@ -33,13 +32,11 @@ from odonata.terminal import terminal
 @click.option(
     "--pairs/--no-pairs",
     default=True,
-    show_default=True,
     help="Whether to simulate the jobs in pairs, for the interference matrix.",
 )
 @click.option(
     "--attribution/--no-attribution",
     default=True,
-    show_default=True,
     help="Whether to record who waits for whom at which link when all jobs run.",
 )
 @jobs_option
@@ -48,7 +45,6 @@ from odonata.terminal import terminal
     "Default: results/NAME-interference."
 )
 @json_option
-@debug_option
 def interference(
     scenario: Path,
     changes: tuple[str, ...],
@@ -80,7 +76,7 @@ def interference(
             target=target,
             pairs=pairs,
             attribution=attribution,
-            jobs=jobs or os.cpu_count() or 1,
+            jobs=jobs,
             out=directory,
             progress=bar,
             notice=notices(console),

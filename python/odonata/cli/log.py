@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
-from odonata.cli.keys import given_options, key_options
+from odonata.cli.keys import key_options, keys_given
 from odonata.cli.numeric import SEED, Number, Whole
 from odonata.cli.schedule_options import READING
-from odonata.cli.shared import Command, debug_option, escape, json_option, new_table, print_json
+from odonata.cli.shared import Command, escape, group, json_option, new_table, print_json
 from odonata.output import check_new_file
 from odonata.terminal import terminal
 
@@ -33,7 +33,7 @@ def reading_of(how: Mapping[str, Any]) -> dict[str, Any]:
     Args:
         how: Values of the options, by their parameters.
     """
-    return {option.key.rpartition(".")[2]: value for option, value in given_options(READING, how)}
+    return keys_given(READING, how)
 
 
 def log_options(command: Command) -> Command:
@@ -66,8 +66,7 @@ _arrivals_factor = click.option(
 )
 
 
-@click.group()
-@debug_option
+@group()
 def log() -> None:
     """Look at job logs, convert them, draw synthetic ones."""
 
@@ -77,12 +76,10 @@ def log() -> None:
 @click.option(
     "--nodes",
     type=Whole(1),
-    metavar="N",
     help="Nodes of the machine, to count jobs that are larger than the machine.  [default: as the "
     "log says]",
 )
 @json_option
-@debug_option
 def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     """Print what a job log holds, and what is wrong with it.
 
@@ -115,7 +112,6 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
 @click.option(
     "--machine-nodes",
     type=Whole(1),
-    metavar="N",
     help="Nodes of the machine that the new log is for; larger jobs are cut down to this number.",
 )
 @_arrivals_factor
@@ -126,7 +122,7 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     metavar="X",
     help="Factor for run times and requested times.",
 )
-@click.option("--first", type=Whole(1), metavar="N", help="Keep the first N jobs only.")
+@click.option("--first", type=Whole(1), help="Keep the first N jobs only.")
 @click.option(
     "--from",
     "from_",
@@ -136,7 +132,6 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
 )
 @click.option("--until", metavar="TIME", help="Keep jobs submitted before this.")
 @json_option
-@debug_option
 def convert(
     log: Path,
     output: Path,
@@ -185,19 +180,12 @@ def convert(
 
 @log.command()
 @click.argument("output", type=click.Path(path_type=Path))
-@click.option(
-    "--nodes",
-    type=Whole(2),
-    required=True,
-    metavar="N",
-    help="Nodes of the machine.",
-)
-@click.option("--jobs", type=Whole(1, 10**7), required=True, metavar="N", help="Number of jobs.")
+@click.option("--nodes", type=Whole(2), required=True, help="Nodes of the machine.")
+@click.option("--jobs", type=Whole(1, 10**7), required=True, help="Number of jobs.")
 @click.option(
     "--kind",
     type=click.Choice(list(names.LOG_KIND)),
     default="all",
-    show_default=True,
     help="Which of the model's jobs to draw.",
 )
 @_arrivals_factor
@@ -208,9 +196,8 @@ def convert(
     help="Requested time as a multiple of the run time, at least 1.  [default: jobs request no "
     "time]",
 )
-@click.option("--seed", type=SEED, default=1, show_default=True, metavar="N")
+@click.option("--seed", type=SEED, default=1)
 @json_option
-@debug_option
 def generate(
     output: Path,
     nodes: int,
@@ -262,9 +249,7 @@ def print_report(
     )
     if not report["rules"]:
         return
-    table = new_table()
-    table.add_column("rule")
-    table.add_column("records", justify="right")
+    table = new_table("rule", right=("records",))
     table.add_column("")
     table.add_column("what it is", prose=True)
     for rule in report["rules"]:

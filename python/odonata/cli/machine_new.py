@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata.cli.shared import (
-    debug_option,
+    command,
     hosts_option,
     jobs_option,
     notices,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from odonata.scenario import Scenario
 
 
-@click.command()
+@command()
 @click.option(
     "--network",
     type=click.Path(path_type=Path),
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 @out_option(
     "Directory for the machine; must not exist yet, or be empty. Default: results/machine-1 …"
 )
-@debug_option
 def new(
     network: Path | None,
     hosts: str | None,

@@ -9,7 +9,7 @@ import click
 
 from odonata import display, names
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -26,25 +26,19 @@ if TYPE_CHECKING:
     from odonata.report.tables import WholeTable
 
 
-@click.command()
+@command()
 @scenario_argument
 @click.option(
     "--compare",
     is_flag=True,
     help="Compare the mappings that Odonata knows, instead of the scenario's.",
 )
-@click.option(
-    "--job",
-    "name",
-    metavar="NAME",
-    help="Only the job of this name.",
-)
+@click.option("--job", "name", metavar="NAME", help="Only the job of this name.")
 @out_option(
     "Write the mapping of the job as a file that mapping = { file = … } reads; must not exist yet.",
     metavar="FILE",
 )
 @json_option
-@debug_option
 def mapping(
     scenario: Path,
     changes: tuple[str, ...],
@@ -104,9 +98,7 @@ def mapping(
 
 
 def _table(rows: list[dict[str, Any]], compare: bool) -> WholeTable:
-    table = new_table(gap=1, keys=1 if compare else 0)
-    if compare:
-        table.add_column("Mapping")
+    table = new_table(*(["Mapping"] if compare else []), gap=1, keys=1 if compare else 0)
     for column in ("node", "router", "group"):
         table.add_column(column, over="within", justify="right")
     for column in ("hop-\nbytes", "mean\nhops"):

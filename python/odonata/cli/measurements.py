@@ -7,16 +7,15 @@ from typing import Any
 
 import click
 
-from odonata.cli.shared import debug_option, escape, json_option, new_table, out_option, print_json
+from odonata.cli.shared import command, escape, json_option, new_table, out_option, print_json
 from odonata.output import check_new_file, new_file, write_csv, write_parquet
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
 @out_option("Write the table there: .csv or .parquet.", metavar="FILE")
 @json_option
-@debug_option
 def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Read measured collectives from benchmarks' files into one table.
 
@@ -54,11 +53,8 @@ def _show(found: list[Any]) -> None:
     for row in found:
         key = (row.source, row.test, row.operation, row.nodes, row.per_node)
         groups.setdefault(key, []).append(row)
-    table = new_table(keys=3)
-    for heading in ("source", "test", "collective"):
-        table.add_column(heading)
-    for heading in ("nodes", "ranks a node", "algorithms", "of them simulated", "rows"):
-        table.add_column(heading, justify="right")
+    figures = ("nodes", "ranks a node", "algorithms", "of them simulated", "rows")
+    table = new_table("source", "test", "collective", right=figures, keys=3)
     for (source, test, operation, nodes, per_node), rows in groups.items():
         names = {row.name: row.algorithm for row in rows}
         simulated = sum(algorithm not in (None, "auto") for algorithm in names.values())

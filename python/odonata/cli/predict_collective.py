@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
-from odonata.cli.numeric import Whole
+from odonata.cli.numeric import QuantityType, Whole
 from odonata.cli.shared import (
     changes_option,
-    debug_option,
+    command,
     escape,
     hosts_option,
     json_option,
@@ -33,21 +32,10 @@ if TYPE_CHECKING:
     from odonata.units import Duration, Size
 
 
-def _quantity(kind: str) -> Callable[..., Any]:
-    """Reads a quantity of :mod:`odonata.units`."""
-
-    def read(context: click.Context, parameter: click.Parameter, value: str | None) -> Any:
-        from odonata import units
-
-        try:
-            return None if value is None else getattr(units, kind)(value)
-        except units.UnitError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return read
+_SIZE, _DURATION = QuantityType("Size", "SIZE"), QuantityType("Duration", "TIME")
 
 
-@click.command("predict-collective")
+@command("predict-collective")
 @click.argument("machine", type=click.Path(path_type=Path))
 @hosts_option("The allocation, in rank order", required=True)
 @click.option(
@@ -79,8 +67,6 @@ def _quantity(kind: str) -> Callable[..., Any]:
     "--per-node",
     type=Whole(1, 4096),
     default=1,
-    show_default=True,
-    metavar="N",
     help="Ranks on each host; consecutive ranks share a host.",
 )
 @click.option(
@@ -101,8 +87,6 @@ def _quantity(kind: str) -> Callable[..., Any]:
     "--calls",
     type=Whole(16, 100_000),
     default=100,
-    show_default=True,
-    metavar="N",
     help="How many calls to simulate with --background.",
 )
 @click.option(
@@ -114,38 +98,28 @@ def _quantity(kind: str) -> Callable[..., Any]:
 @click.option("--beside-hosts", metavar="HOSTS", help="With --beside: the job's hosts, as --hosts.")
 @click.option(
     "--beside-bytes",
-    callback=_quantity("Size"),
+    type=_SIZE,
     default="2 MiB",
-    show_default=True,
-    metavar="SIZE",
     help="With --beside: size of each of its messages.",
 )
 @click.option(
     "--burst",
-    callback=_quantity("Duration"),
-    metavar="TIME",
+    type=_DURATION,
     help="With --beside: the job sends what its links carry in this time, then pauses.",
 )
-@click.option(
-    "--pause", callback=_quantity("Duration"), metavar="TIME", help="With --burst: for this long."
-)
+@click.option("--pause", type=_DURATION, help="With --burst: for this long.")
 @click.option(
     "--beside-calls",
     type=Whole(1, 1000),
     default=5,
-    show_default=True,
-    metavar="N",
     help="With --beside: how many calls to simulate, each in another phase of the job.",
 )
-@changes_option(
-    "Change a key of the machine's scenario. May be given several times.",
-)
+@changes_option("Change a key of the machine's scenario. May be given several times.")
 @out_option(
     "Directory for the predictions as tables, for `odonata report` and `odonata show`. Default: "
     "none."
 )
 @json_option
-@debug_option
 def predict_collective(
     machine: Path,
     hosts: str,
@@ -233,12 +207,9 @@ def predict_collective(
 
 def print_predictions(machine: str, found: Sequence[Prediction]) -> None:
     """Prints predictions as a table."""
-    table = new_table()
-    table.add_column("algorithm")
     of_nccl = any(one.of_nccl for one in found)
     bus = ("bus bandwidth",) if of_nccl else ()
-    for heading in ("bytes", "median", "p10", "p90", *bus):
-        table.add_column(heading, justify="right")
+    table = new_table("algorithm", right=("bytes", "median", "p10", "p90", *bus))
 
     def time(value: float | None) -> str:
         return "–" if value is None else f"{value / 1_000:,.1f} µs"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
-from odonata.cli.shared import debug_option, escape, json_option, new_table, print_json
+from odonata.cli.shared import command, escape, json_option, new_table, print_json
 from odonata.errors import NotRecordedError
 from odonata.terminal import terminal
 
@@ -18,12 +18,11 @@ if TYPE_CHECKING:
     from odonata.results import Result
 
 
-@click.command()
+@command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option(
     "--perfetto",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Write the timeline of all ranks for trace viewers such as https://ui.perfetto.dev: as "
     "protocol buffers if the name ends in .pftrace, which is several times smaller than "
     ".json; compressed if the name ends in .gz. The file must not exist yet.",
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 @click.option(
     "--pipit",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="Write the timeline as a CSV file of events, which Pipit reads. The file must not exist "
     "yet.",
 )
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
     "exist yet, or be empty.",
 )
 @json_option
-@debug_option
 def ranks(
     directory: Path, perfetto: Path | None, pipit: Path | None, otf2: Path | None, as_json: bool
 ) -> None:
@@ -144,11 +141,8 @@ def _paths(result: Result) -> list[dict[str, Any]]:
 
 
 def _print_times(console: Console, jobs: list[dict[str, Any]]) -> None:
-    table = new_table(keys=2, sections=True)
-    for title in ("Job", "Time of its ranks in"):
-        table.add_column(title)
-    for title in ("mean", "least", "most", "share"):
-        table.add_column(title, justify="right")
+    figures = ("mean", "least", "most", "share")
+    table = new_table("Job", "Time of its ranks in", right=figures, keys=2, sections=True)
     for job in jobs:
         name = f"{escape(job['job'])} ({job['ranks']:,} ranks)"
         for part, time in job["time"].items():

@@ -11,7 +11,7 @@ from odonata import names
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     changes_option,
-    debug_option,
+    command,
     json_option,
     lists_trace_formats,
     notices,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from odonata.simulate.replaying import ReplayedTrace
 
 
-@click.command()
+@command()
 @click.argument("files", metavar="FILE...", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
     "--network",
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 )
 @changes_option(
     "Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
-    "May be given several times.",
+    "May be given several times."
 )
 @click.option(
     "--compute-scale",
@@ -51,17 +51,9 @@ if TYPE_CHECKING:
     help="Factor for the time between calls; 0 replays only the communication.  [default: 1]",
 )
 @click.option(
-    "--gap",
-    metavar="TIME",
-    help="Replace every time between two calls by this, e.g. 1us.",
+    "--gap", metavar="TIME", help="Replace every time between two calls by this, e.g. 1us."
 )
-@click.option(
-    "--ranks-per-node",
-    type=Whole(1),
-    default=1,
-    metavar="N",
-    help="Ranks on each node.",
-)
+@click.option("--ranks-per-node", type=Whole(1), default=1, help="Ranks on each node.")
 @click.option(
     "--repeat-rank",
     type=click.Choice(list(names.REPEAT_RANK)),
@@ -71,7 +63,6 @@ if TYPE_CHECKING:
 @click.option(
     "--ranks",
     type=Whole(1),
-    metavar="N",
     help="With --repeat-rank: number of ranks.  [default: as the trace says]",
 )
 @click.option(
@@ -110,7 +101,6 @@ if TYPE_CHECKING:
 @threads_option
 @json_option
 @picture_options
-@debug_option
 @lists_trace_formats
 def replay(
     files: tuple[Path, ...],

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, out_option, print_json, progress_terminal
+from odonata.cli.shared import command, json_option, out_option, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument(
     "directories", metavar="DIR…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
@@ -20,7 +20,6 @@ from odonata.terminal import terminal
 )
 @click.option("--title", metavar="TEXT", help="Headline. Default: the title of what is shown.")
 @json_option
-@debug_option
 def report(
     directories: tuple[Path, ...], out: Path | None, title: str | None, as_json: bool
 ) -> None:

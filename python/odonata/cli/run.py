@@ -14,7 +14,7 @@ import click
 from odonata import display
 from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     notices,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from odonata.simulate.checkpoint import CheckpointEvent
 
 
-@click.command()
+@command()
 @scenario_argument
 @threads_option
 @click.option(
@@ -79,7 +79,6 @@ if TYPE_CHECKING:
 )
 @json_option
 @picture_options
-@debug_option
 def run(
     scenario: Path,
     changes: tuple[str, ...],

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
-    debug_option,
+    command,
     goes_on_in,
     jobs_option,
     json_option,
@@ -23,20 +22,18 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @scenario_argument
 @click.option(
     "--highest",
     type=Number(0, 10, above=True),
     default=1.0,
-    show_default=True,
     metavar="LOAD",
     help="Highest load to offer, as a fraction of the terminal bandwidth, or of a job's `rate`.",
 )
 @click.option(
     "--tolerance",
     default="1%",
-    show_default=True,
     metavar="SHARE",
     help="Width of the bracket around the saturation load at which the search ends.",
 )
@@ -44,8 +41,6 @@ from odonata.terminal import terminal
     "--seeds",
     type=Whole(1, 1_000),
     default=1,
-    show_default=True,
-    metavar="N",
     help="Search with N seeds, for a confidence interval of the load.",
 )
 @jobs_option
@@ -54,7 +49,6 @@ from odonata.terminal import terminal
     "results/NAME-saturation."
 )
 @json_option
-@debug_option
 def saturation(
     scenario: Path,
     changes: tuple[str, ...],
@@ -81,28 +75,24 @@ def saturation(
         raise click.UsageError(f"--tolerance: found {tolerance}; allowed: above 0 and below 100 %")
     what = read_scenario(scenario, changes)
 
-    from odonata.output import Claim
+    from odonata.api import saturation as find
     from odonata.progress import StudyBar
     from odonata.report.summaries import print_saturation
-    from odonata.study.execution import STORE_FILE
-    from odonata.study.saturation import curve, figures, find_saturation, write
+    from odonata.study.saturation import curve, figures
 
     directory = out or Path("results") / f"{scenario.stem}-saturation"
-    held = Claim(directory, goes_on=STORE_FILE)
     console = progress_terminal()
-    with held:
-        with StudyBar(console, "Looking for saturation") as bar, goes_on_in(directory):
-            found = find_saturation(
-                what,
-                directory,
-                highest=highest,
-                tolerance=width,
-                seeds=seeds,
-                jobs=jobs or os.cpu_count() or 1,
-                progress=bar,
-                notice=notices(console),
-            )
-        write(found, what, held, notices(console))
+    with StudyBar(console, "Looking for saturation") as bar, goes_on_in(directory):
+        found = find(
+            what,
+            highest=highest,
+            tolerance=width,
+            seeds=seeds,
+            jobs=jobs,
+            out=directory,
+            progress=bar,
+            notice=notices(console),
+        )
     if as_json:
         print_json({"directory": str(directory), **figures(found), "curve": curve(found)})
     else:

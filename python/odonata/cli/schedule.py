@@ -15,8 +15,7 @@ from odonata.cli.keys import KeyOption, given_options, key_options
 from odonata.cli.log import print_report
 from odonata.cli.schedule_options import READING, SCHEDULE
 from odonata.cli.shared import (
-    Command,
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -64,24 +63,18 @@ _LEVEL = KeyOption(
 _OPTIONS = (*READING, *SCHEDULE, _LEVEL, _SEED)
 
 
-def _key_options(command: Command) -> Command:
-    return key_options(command, _OPTIONS)
-
-
-@click.command()
+@command()
 @scenario_argument
-@_key_options
+@partial(key_options, options=_OPTIONS)
 @out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @click.option(
     "--windows",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
     help="With applications on a network: keep what the network came to in this file, so that the "
     "same schedule goes on from there if it is interrupted.",
 )
 @json_option
 @quiet_options
-@debug_option
 def schedule(
     scenario: Path,
     changes: tuple[str, ...],
@@ -286,20 +279,14 @@ def _counted(log: JobLog, schedule: Schedule) -> str:
 
 
 def print_outcomes(
-    console: Console,
-    schedules: Sequence[Schedule | Outcome],
-    directory: Path,
-    counted: str = "",
+    console: Console, schedules: Sequence[Schedule | Outcome], directory: Path, counted: str = ""
 ) -> None:
     """Prints what schedules came to, side by side, below what their log counts."""
     from odonata.batch.schedules import Outcome
 
     if counted:
         console.print(counted, soft_wrap=True, markup=False)
-    table = new_table()
-    table.add_column("")
-    for each in schedules:
-        table.add_column(escape(each.name), justify="right")
+    table = new_table("", right=(escape(each.name) for each in schedules))
     for name, cells in outcome_rows(schedules).items():
         table.add_row(name, *cells)
     console.print(table)

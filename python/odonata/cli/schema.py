@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from odonata.cli.shared import debug_option, print_json
+from odonata.cli.shared import command, print_json
 
 
-@click.command()
+@command()
 @click.argument("what", type=click.Choice(["scenario", "study"]), default="scenario")
-@debug_option
 def schema(what: str) -> None:
     """Print the JSON Schema of scenario or study files, so that editors can check them."""
     from odonata.scenario.schema import scenario_schema, study_schema

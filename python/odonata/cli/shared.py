@@ -108,16 +108,55 @@ def _remember_debug(context: click.Context, parameter: click.Parameter, value: b
         context.find_root().meta["odonata.debug"] = True
 
 
-def debug_option(command: Command) -> Command:
-    """Adds ``--debug``, which lets errors show where they came from."""
-    return click.option(
-        "--debug",
+def _with_debug(params: list[click.Parameter] | None) -> list[click.Parameter]:
+    """The parameters of a command and ``--debug``, which lets errors show where they came from."""
+    debug = click.Option(
+        ["--debug"],
         is_flag=True,
         expose_value=False,
         is_eager=True,
         callback=_remember_debug,
         help="Show where an error came from.",
-    )(command)
+    )
+    return [*(params or ()), debug]
+
+
+class DebugCommand(click.Command):
+    """A command with ``--debug``."""
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        params: list[click.Parameter] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(name, params=_with_debug(params), **settings)
+
+
+class DebugGroup(click.Group):
+    """A group with ``--debug``, as its commands."""
+
+    command_class = DebugCommand
+
+    def __init__(
+        self,
+        name: str | None = None,
+        *,
+        params: list[click.Parameter] | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(name, params=_with_debug(params), **settings)
+
+
+def command(name: str | None = None, **settings: Any) -> Callable[..., DebugCommand]:
+    """As ``click.command``, with ``--debug``."""
+    return click.command(name, cls=DebugCommand, **settings)
+
+
+def group() -> Callable[..., DebugGroup]:
+    """As ``click.group``, with ``--debug``."""
+    return click.group(cls=DebugGroup)
 
 
 def json_option(command: Command) -> Command:
@@ -211,7 +250,6 @@ def threads_option(command: Command) -> Command:
     return click.option(
         "--threads",
         type=Whole(1, 1024),
-        metavar="N",
         help="Threads that simulate; results do not depend on their number.",
     )(command)
 
@@ -303,11 +341,22 @@ def progress_terminal() -> Console:
     return terminal(stderr=True)
 
 
-def new_table(**options: Any) -> WholeTable:
-    """An empty table for a terminal, with the options of a ``WholeTable``."""
+def new_table(*left: str, right: Iterable[str] = (), **options: Any) -> WholeTable:
+    """An empty table for a terminal.
+
+    Args:
+        left: Heads of its first columns, of texts.
+        right: Heads of those after them, of figures.
+        options: As of a ``WholeTable``.
+    """
     from odonata.report.tables import WholeTable
 
-    return WholeTable(**options)
+    table = WholeTable(**options)
+    for head in left:
+        table.add_column(head)
+    for head in right:
+        table.add_column(head, justify="right")
+    return table
 
 
 def escape(text: str) -> str:

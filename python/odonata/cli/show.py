@@ -7,15 +7,14 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import debug_option, json_option, notices, print_json, progress_terminal
+from odonata.cli.shared import command, json_option, notices, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--plots", is_flag=True, help="Draw all pictures of a run into the directory.")
 @json_option
-@debug_option
 def show(directory: Path, plots: bool, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 

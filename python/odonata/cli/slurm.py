@@ -17,7 +17,7 @@ from odonata.cli.numeric import Number, Whole
 from odonata.cli.schedule import outcome_rows, print_costs, print_reasons
 from odonata.cli.schedule_options import options_of
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -39,7 +39,7 @@ MEASURING = options_of("tau", "interval")
 FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "requeue")
 
 
-@click.command()
+@command()
 @log_options
 @click.option(
     "--conf",
@@ -83,7 +83,6 @@ FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "r
     "--grap-mode",
     type=click.Choice(["adaptive", "minimal-balance"]),
     default="adaptive",
-    show_default=True,
     help="With --grap: how large jobs are spread over groups.",
 )
 @click.option(
@@ -111,18 +110,11 @@ FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "r
     "slower for what is left: odonata schedule --network flow says by how much they are.",
 )
 @partial(key_options, options=FAILING)
-@click.option(
-    "--seed",
-    type=Whole(0),
-    default=1,
-    show_default=True,
-    help="With --mtbf: seed of the times.",
-)
+@click.option("--seed", type=Whole(0), default=1, help="With --mtbf: seed of the times.")
 @partial(key_options, options=MEASURING)
 @out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @json_option
 @quiet_options
-@debug_option
 def slurm(
     log: Path,
     configuration: tuple[Path, ...],
@@ -232,10 +224,7 @@ def slurm(
             print_report(terminal(), read.report)
         for note in simulated.notes:
             terminal().print(f"Note: {escape(note)}", highlight=False)
-        table = new_table()
-        table.add_column("")
-        for name in ("recorded", *(each.name for each in schedules)):
-            table.add_column(escape(name), justify="right")
+        table = new_table("", right=("recorded", *(escape(each.name) for each in schedules)))
         # Waits are of jobs that started in both, as far as the log tells starts.
         beside = [beside_recorded(each.jobs)["rows"] for each in schedules]
         if figures["rows"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import click
 from odonata import display
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     goes_on_in,
     new_table,
@@ -53,7 +52,7 @@ class _FileOrName(click.Path):
         return found or super().shell_complete(ctx, param, incomplete)
 
 
-@click.command()
+@command()
 @click.argument("study", metavar="FILE|NAME", type=_FileOrName(path_type=str))
 @click.option("--quick", is_flag=True, help="A coarse version that takes a minute or two.")
 @click.option(
@@ -89,7 +88,6 @@ class _FileOrName(click.Path):
     "--executor",
     type=click.Choice(["local", "dask"]),
     default="local",
-    show_default=True,
     help="Where to simulate: here, or on the workers of a Dask cluster "
     "(pip install distributed; with --slurm dask-jobqueue cryptography, too).",
 )
@@ -123,7 +121,6 @@ class _FileOrName(click.Path):
     help="With dask: send data to other machines unencrypted. Anyone on the way can read and "
     "change it, and so run code with your rights, here and on the workers.",
 )
-@debug_option
 def study(
     study: str,
     quick: bool,
@@ -206,12 +203,7 @@ def _executor(
     from odonata.study.remote import Certificates, DaskExecutor
 
     if executor == "local":
-        of_dask = {
-            "--scheduler": scheduler,
-            "--slurm": slurm,
-            **tls,
-            "--unencrypted": unencrypted,
-        }
+        of_dask = {"--scheduler": scheduler, "--slurm": slurm, **tls, "--unencrypted": unencrypted}
         for option, given in of_dask.items():
             if given:
                 raise click.UsageError(f"{option} has a meaning with --executor dask only")
@@ -252,12 +244,7 @@ def _run_program(
     progress = progress_terminal()
     with StudyBar(progress, chosen.title) as bar, goes_on_in(directory):
         lines = run_program(
-            chosen,
-            directory,
-            quick=quick,
-            jobs=jobs,
-            progress=bar,
-            notice=notices(progress),
+            chosen, directory, quick=quick, jobs=jobs, progress=bar, notice=notices(progress)
         )
     console = terminal()
     console.print(f"[bold]{escape(chosen.title)}[/]")
@@ -379,7 +366,7 @@ def _show_program(
     directory = out or Path("results") / (f"{name}-quick" if quick else name)
     done = [False] * len(points)
     if (directory / STORE_FILE).exists():
-        with contextlib.closing(Store(directory / STORE_FILE)) as store:
+        with Store(directory / STORE_FILE) as store:
             done = [store.get(one) is not None for one in points]
     hops = [packet_hops(one.scenario) for one in points]
     console = terminal()
@@ -430,13 +417,12 @@ def _print_points(
     """The points and what is missing, for ``--dry-run``."""
     console = terminal()
     console.print(chosen.title, style="bold", markup=False)
-    table = new_table(keys=len(chosen.axis) + 2)
-    for column in ("point", *(escape(axis.column) for axis in chosen.axis), "seed", "packet-hops"):
-        table.add_column(column, justify="right")
+    axes = (escape(axis.column) for axis in chosen.axis)
+    table = new_table(right=("point", *axes, "seed", "packet-hops"), keys=len(chosen.axis) + 2)
     for point in points[:_LISTED]:
-        axes = ["–" if value is None else str(value) for value in point.axes.values()]
+        values = ["–" if value is None else str(value) for value in point.axes.values()]
         hops = "?" if point.packet_hops is None else display.count(point.packet_hops)
-        table.add_row(str(point.number), *map(escape, axes), str(point.scenario.seed), hops)
+        table.add_row(str(point.number), *map(escape, values), str(point.scenario.seed), hops)
     console.print(table)
     if len(points) > _LISTED:
         console.print(f"… and {len(points) - _LISTED} more")

@@ -11,7 +11,7 @@ import click
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     changes_option,
-    debug_option,
+    command,
     goes_on_in,
     jobs_option,
     json_option,
@@ -23,7 +23,7 @@ from odonata.cli.shared import (
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @click.argument("scenario", type=click.Path(path_type=Path))
 @changes_option(
     "Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
@@ -51,12 +51,7 @@ from odonata.terminal import terminal
     "slowdown and utilisation.",
 )
 @click.option(
-    "--seeds",
-    type=Whole(1, 10_000),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Simulate every combination with N seeds.",
+    "--seeds", type=Whole(1, 10_000), default=1, help="Simulate every combination with N seeds."
 )
 @jobs_option
 @out_option(
@@ -64,7 +59,6 @@ from odonata.terminal import terminal
     "results/NAME-sweep."
 )
 @json_option
-@debug_option
 def sweep(
     scenario: Path,
     changes: tuple[str, ...],

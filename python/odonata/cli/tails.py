@@ -11,7 +11,7 @@ import click
 
 from odonata.cli.numeric import Number
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     new_table,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from odonata.tails.samples import Table
 
 
-@click.command()
+@command()
 @click.argument("samples", type=click.Path(path_type=Path))
 @click.option(
     "--column",
@@ -78,14 +78,12 @@ if TYPE_CHECKING:
     "--rank-by",
     type=click.Choice(["bic", "aic", "ks", "squared_error"]),
     default="bic",
-    show_default=True,
     help="Criterion that ranks the fits.",
 )
 @click.option(
     "--time-limit",
     type=Number(above=True),
     default=20.0,
-    show_default=True,
     metavar="SECONDS",
     help="Processor time allowed for the fit of one family.",
 )
@@ -97,7 +95,6 @@ if TYPE_CHECKING:
 )
 @out_option(("File for the picture."), metavar="FILE")
 @json_option
-@debug_option
 def tails(
     samples: Path,
     columns: tuple[str, ...],
@@ -368,10 +365,7 @@ def _show_changes(out: Console, changes: Sequence[Change]) -> None:
 
 
 def _show_fits(out: Console, fits: Sequence[Fit]) -> None:
-    table = new_table()
-    table.add_column("Family")
-    for name in ("AIC", "BIC", "KS", "squared error"):
-        table.add_column(name, justify="right")
+    table = new_table("Family", right=("AIC", "BIC", "KS", "squared error"))
     different = [one for one in fits if not one.failure and not one.same_as]
     for one in different[:10]:
         row = (f"{one.aic:.1f}", f"{one.bic:.1f}", f"{one.ks:.4f}", f"{one.squared_error:.3g}")
@@ -394,14 +388,11 @@ def _show_groups(found: Sequence[_Group], by: Sequence[str], against: str | None
     several = len({group.column for group in found}) > 1
     fitted = any(group.described.fits for group in found)
     keys = [*by, *(["column"] if several else [])]
-    table = new_table(keys=len(keys))
-    for name in keys:
-        table.add_column(escape(name))
     shapes = ("median", "mean", "p99 / median", "above 2 × median", "modes")
     goes_with = ("r", "95 %", "p", "ρ", "95 %", "p")
     # What a line holds; --json has all of it.
-    for name in ("n", *(shapes if against is None else goes_with)):
-        table.add_column(name, justify="right")
+    figures = ("n", *(shapes if against is None else goes_with))
+    table = new_table(*map(escape, keys), right=figures, keys=len(keys))
     if fitted:
         table.add_column("best family")
     for group in found:

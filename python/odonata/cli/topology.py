@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,12 +12,12 @@ import click
 from odonata import display, names
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
-    Command,
-    debug_option,
     escape,
+    group,
     json_option,
     new_table,
     notices,
+    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -39,22 +39,10 @@ if TYPE_CHECKING:
 Figures = TypeVar("Figures", "Watts", "Prices")
 
 
-def out_option(default: str) -> Callable[[Command], Command]:
-    """Makes the decorator that adds ``--out FILE``.
-
-    Args:
-        default: The name that is taken without it.
-    """
-    return click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"File to write; must not exist yet. Default: {default}.",
-    )
+_out_option = partial(out_option, metavar="FILE")
 
 
-@click.group()
-@debug_option
+@group()
 def topology() -> None:
     """Look at the network of a scenario without running it."""
 
@@ -101,7 +89,6 @@ def topology() -> None:
     "ports). Every part that the network has needs a price, except switch.",
 )
 @json_option
-@debug_option
 def describe(
     scenario: Path,
     changes: tuple[str, ...],
@@ -257,14 +244,14 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     "--steps",
     type=Whole(0, 10**12),
     default=2_000_000,
-    show_default=True,
-    metavar="N",
     help="Number of partial assignments after which the search for the exact width gives up; a "
     "million take some seconds.",
 )
-@out_option("none; with --alpha, a picture of the widths (.png, .pdf, .svg)")
+@_out_option(
+    "File to write; must not exist yet. Default: none; with --alpha, a picture of the widths "
+    "(.png, .pdf, .svg)."
+)
 @json_option
-@debug_option
 def bisection(
     scenario: Path,
     changes: tuple[str, ...],
@@ -367,11 +354,8 @@ def _print_width(width: Width) -> None:
 def _print_sweep(widths: list[Width]) -> None:
     """Prints a table of widths: a line for each α, a column for each arrangement."""
     console = terminal()
-    table = new_table()
-    table.add_column("α", justify="right")
     arrangements = list(dict.fromkeys(width.arrangement for width in widths))
-    for arrangement in arrangements:
-        table.add_column(str(arrangement), justify="right")
+    table = new_table(right=("α", *map(str, arrangements)))
     for alpha in dict.fromkeys(width.alpha for width in widths):
         row = [f"{alpha:g}"]
         for arrangement in arrangements:
@@ -389,9 +373,11 @@ def _print_sweep(widths: list[Width]) -> None:
 
 @topology.command()
 @scenario_argument
-@out_option("results/NAME-topology-1.png, -2 …; .pdf and .svg are drawn as well")
+@_out_option(
+    "File to write; must not exist yet. Default: results/NAME-topology-1.png, -2 …; .pdf and .svg "
+    "are drawn as well."
+)
 @json_option
-@debug_option
 def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Draw the network as a picture: PNG, PDF or SVG; what does not work is dashed or crossed."""
     what = read_scenario(scenario, changes)
@@ -423,9 +409,11 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     "numbers, or forwarding tables (--lfts_file); or forwarding tables and virtual channels in "
     "Odonata's formats.  [default: as the name of FILE ends, or graphml]",
 )
-@out_option("results/NAME-1 and the ending of the format, such as .graphml, -2 …")
+@_out_option(
+    "File to write; must not exist yet. Default: results/NAME-1 and the ending of the format, such "
+    "as .graphml, -2 …."
+)
 @json_option
-@debug_option
 def export(
     scenario: Path, changes: tuple[str, ...], format_: str | None, out: Path | None, as_json: bool
 ) -> None:

@@ -9,8 +9,8 @@ import click
 
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
-    debug_option,
     escape,
+    group,
     json_option,
     lists_trace_formats,
     new_table,
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-@click.group()
-@debug_option
+@group()
 def trace() -> None:
     """Look at traces of real applications."""
 
@@ -33,14 +32,9 @@ def trace() -> None:
     "files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
 @click.option(
-    "--records",
-    type=Whole(0),
-    default=0,
-    metavar="N",
-    help="Also print the first N records of each file.",
+    "--records", type=Whole(0), default=0, help="Also print the first N records of each file."
 )
 @json_option
-@debug_option
 @lists_trace_formats
 def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
     """Print what trace files hold: ranks, and records and bytes sent by kind.
@@ -65,10 +59,7 @@ def _print(console: Console, summary: dict[str, Any]) -> None:
 
     figures = {"ranks": summary["ranks"], "records": summary["records"], **summary["facts"]}
     print_figures(console, f"{summary['file']}: {summary['format']}", figures)
-    table = new_table()
-    table.add_column("kind")
-    table.add_column("records", justify="right")
-    table.add_column("bytes sent", justify="right")
+    table = new_table("kind", right=("records", "bytes sent"))
     for row in summary["kinds"]:
         sent = size(row["bytes_sent"]) if row["bytes_sent"] else ""
         table.add_row(escape(row["kind"]), count(row["records"]), sent)

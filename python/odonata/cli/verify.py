@@ -8,7 +8,7 @@ import click
 
 from odonata.cli.numeric import Number
 from odonata.cli.shared import (
-    debug_option,
+    command,
     escape,
     json_option,
     print_json,
@@ -20,7 +20,7 @@ from odonata.errors import ExitCode
 from odonata.terminal import terminal
 
 
-@click.command()
+@command()
 @scenario_argument
 @click.option(
     "--time",
@@ -31,7 +31,6 @@ from odonata.terminal import terminal
     "takes, seconds for most machines. Ctrl-C also prints what is known.",
 )
 @json_option
-@debug_option
 def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
     """Prove that no packets can wait for each other forever, or show how they could.
 
