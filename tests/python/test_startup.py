@@ -88,8 +88,8 @@ def test_a_command_loads_no_other_command() -> None:
     _, modules = loaded(PROGRAM, "verify", "--help")
     others = {name for name in modules if name.startswith("odonata.cli.")}
     assert others == {
-        *("odonata.cli.commands", "odonata.cli.numeric", "odonata.cli.shared"),
-        *("odonata.cli.streams", "odonata.cli.verify"),
+        *("odonata.cli.commands", "odonata.cli.numeric", "odonata.cli.options"),
+        *("odonata.cli.shared", "odonata.cli.streams", "odonata.cli.verify"),
     }
     # Nor does it look for commands of other packages.
     assert not modules & {"odonata.installed", "importlib.metadata", "odonata_live"}

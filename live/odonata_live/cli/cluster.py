@@ -7,19 +7,14 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import SIZE, TIME
-from odonata.cli.shared import group, json_option, new_table, print_csv, print_json
+from odonata.cli.shared import group, new_table, print_csv, print_json
 from odonata.terminal import terminal
+from odonata_live.cli import cluster_options
 from odonata_live.cli.cluster_advise import advise
 from odonata_live.cli.cluster_failures import failures
-from odonata_live.cli.cluster_options import (
-    last_option,
-    read_topology,
-    since,
-    tell,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli.cluster_inputs import read_topology, since, tell
 from odonata_live.cli.cluster_place import decisions, place, slurm_files, submit
 from odonata_live.cli.cluster_probe import probe, probes
 from odonata_live.cli.cluster_show import show
@@ -46,14 +41,16 @@ def cluster() -> None:
     default="1 GiB",
     help="Remove the oldest samples once all of them take more than this.",
 )
-@topology_option(default="none", more=" Also keeps the traffic between islands and between groups.")
+@cluster_options.topology(
+    default="none", more=" Also keeps the traffic between islands and between groups."
+)
 @click.option(
     "--metrics",
     type=click.Path(path_type=Path, dir_okay=False),
     help="Write the latest sample to this file in Prometheus' text format, for the textfile "
     "collector of its node exporter. The file is replaced each time.",
 )
-@timeout_option
+@cluster_options.timeout
 def watch(
     store: Path,
     period: int,
@@ -91,11 +88,11 @@ def watch(
 
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
-@last_option('samples of this last stretch of time, e.g. "12 h"')
+@cluster_options.last('samples of this last stretch of time, e.g. "12 h"')
 @click.option(
     "--csv", "as_csv", is_flag=True, help=("Print all samples as a table for other programs.")
 )
-@json_option
+@options.json
 def history(store: Path, last: int | None, as_csv: bool, as_json: bool) -> None:
     """Show what `odonata cluster watch` kept in STORE: how busy the network was."""
     import time

@@ -10,20 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import SIZE, Whole
-from odonata.cli.shared import command, escape, hosts_option, json_option, new_table, print_json
+from odonata.cli.shared import command, escape, new_table, print_json
 from odonata.errors import ClusterError
 from odonata.terminal import terminal
-from odonata_live.cli.cluster_options import (
-    count_nodes,
-    read_hosts,
-    read_queue,
-    read_topology,
-    sinfo_option,
-    squeue_option,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import count_nodes, read_hosts, read_queue, read_topology
 
 if TYPE_CHECKING:
     from odonata_live.cluster.advice import Advice
@@ -48,7 +41,7 @@ if TYPE_CHECKING:
 )
 @click.option("--size", "size_bytes", type=SIZE, help="Only for this size.")
 @click.option("--placement", metavar="NAME", help="Only for nodes placed this way.")
-@hosts_option(
+@options.hosts(
     "The nodes that the job would get, if known: shows the load on the links that leave their "
     "groups, which needs a topology"
 )
@@ -57,9 +50,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help=("Show how good this advice was for the later half of the runs."),
 )
-@squeue_option
-@sinfo_option()
-@topology_option()
+@cluster_options.squeue
+@cluster_options.sinfo()
+@cluster_options.topology()
 @click.option(
     "--horizon",
     type=Whole(1, 168),
@@ -67,8 +60,8 @@ if TYPE_CHECKING:
     metavar="HOURS",
     help="How far ahead to look for a better time.",
 )
-@timeout_option
-@json_option
+@cluster_options.timeout
+@options.json
 def advise(
     store: Path,
     watched: Path | None,

@@ -8,7 +8,7 @@ import click
 
 from odonata.cli.shared import command, notices, progress_terminal
 from odonata.terminal import say
-from odonata_live.cli.cluster_options import read_text
+from odonata_live.cli.cluster_inputs import read_text
 
 
 @command()

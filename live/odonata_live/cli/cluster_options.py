@@ -1,25 +1,18 @@
-"""What options of ``odonata cluster`` have in common."""
+"""Options that several of ``odonata cluster`` have in common: decorators, or what makes one."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import TIME, Number
-from odonata.cli.shared import Command, notices, option, progress_terminal
-from odonata.errors import ClusterError
-from odonata.terminal import say
-
-if TYPE_CHECKING:
-    from odonata_live.cluster.nodes import Topology
-    from odonata_live.cluster.queue import QueuedJob
+from odonata.cli.options import Command
 
 
-def timeout_option(command: Command) -> Command:
+def timeout(command: Command) -> Command:
     """Adds ``--timeout``."""
     return click.option(
         "--timeout",
@@ -30,7 +23,7 @@ def timeout_option(command: Command) -> Command:
     )(command)
 
 
-def squeue_option(command: Command) -> Command:
+def squeue(command: Command) -> Command:
     """Adds ``--squeue``."""
     return click.option(
         "--squeue",
@@ -40,14 +33,14 @@ def squeue_option(command: Command) -> Command:
     )(command)
 
 
-def sinfo_option(*, default: str = "asks Slurm", old: str = "") -> Callable[[Command], Command]:
+def sinfo(*, default: str = "asks Slurm", old: str = "") -> Callable[[Command], Command]:
     """Makes the decorator that adds ``--sinfo``.
 
     Args:
         default: What happens without it.
         old: What it was called.
     """
-    return option(
+    return options.renamed(
         "--sinfo",
         old=old,
         type=click.Path(path_type=Path, allow_dash=True),
@@ -57,7 +50,7 @@ def sinfo_option(*, default: str = "asks Slurm", old: str = "") -> Callable[[Com
     )
 
 
-def topology_option(*, default: str = "asks Slurm", more: str = "") -> Callable[[Command], Command]:
+def topology(*, default: str = "asks Slurm", more: str = "") -> Callable[[Command], Command]:
     """Makes the decorator that adds ``--topology``.
 
     Args:
@@ -75,7 +68,7 @@ def topology_option(*, default: str = "asks Slurm", more: str = "") -> Callable[
     )
 
 
-def group_option(command: Command) -> Command:
+def group(command: Command) -> Command:
     """Adds ``--group``."""
     return click.option(
         "--group",
@@ -87,83 +80,10 @@ def group_option(command: Command) -> Command:
     )(command)
 
 
-def read_topology(path: Path, *, alone: bool = False) -> Topology:
-    """The topology in a file that ``--topology`` names.
-
-    Args:
-        path: The file.
-        alone: As of :func:`odonata_live.cluster.topologies.read_topology_file`.
-
-    Raises:
-        ClusterError: If it is none.
-        ScenarioError: If it is a scenario, and wrong.
-    """
-    from odonata_live.cluster.topologies import read_topology_file
-
-    return read_topology_file(path, notices(progress_terminal()), alone=alone)
-
-
-def read_queue(file: Path | None, timeout: float) -> list[QueuedJob]:
-    """The queue in the file of ``--squeue``, or as Slurm tells it.
-
-    Raises:
-        ClusterError: If it is none, or Slurm does not answer.
-    """
-    from odonata_live.cluster import queue, slurm
-
-    text = slurm.ask(queue.COMMAND, timeout) if file is None else read_text(file)
-    return queue.read_queue(text, "squeue" if file is None else str(file))
-
-
-def count_nodes(file: Path | None, timeout: float) -> int:
-    """How many nodes the file of ``--sinfo`` lists, or Slurm does.
-
-    Raises:
-        ClusterError: If it is none, or Slurm does not answer.
-    """
-    from odonata_live.cluster import nodes, slurm
-    from odonata_live.cluster.model import read_nodes
-
-    text = slurm.ask(nodes.COMMAND, timeout) if file is None else read_text(file)
-    return len(read_nodes(text, "sinfo" if file is None else str(file)))
-
-
-def tell(line: str) -> None:
-    """Says a line of a command that goes on and on, with the time."""
-    say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {line}", err=True)
-
-
-def last_option(what: str) -> Callable[[Command], Command]:
+def last(what: str) -> Callable[[Command], Command]:
     """Makes the decorator that adds ``--last``.
 
     Args:
         what: Of which only the latest are shown, with an example of a time.
     """
     return click.option("--last", type=TIME, help=f"Only the {what}.  [default: all]")
-
-
-def since(last: int | None) -> float:
-    """When the time of ``--last`` began, Unix seconds."""
-    return 0 if last is None else time.time() - last
-
-
-def read_hosts(given: str) -> tuple[str, ...]:
-    """The hosts that ``--hosts`` names, each once.
-
-    Raises:
-        MachineError: If it names none.
-    """
-    from odonata.machines.hosts import read_hosts as read
-
-    return tuple(dict.fromkeys(read(given)))
-
-
-def read_text(path: Path) -> str:
-    """What a file holds; `-` is standard input.
-
-    Raises:
-        ClusterError: If it cannot be read.
-    """
-    from odonata import bounded
-
-    return bounded.read_text(path, ClusterError, errors="replace")

@@ -11,19 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.numeric import SEED, TIME, Whole
-from odonata.cli.shared import command, escape, json_option, print_json
+from odonata.cli.shared import command, escape, print_json
 from odonata.errors import ClusterError, OutputError
 from odonata.terminal import say, terminal
-from odonata_live.cli.cluster_options import (
-    group_option,
-    last_option,
-    read_topology,
-    since,
-    tell,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import read_topology, since, tell
 
 if TYPE_CHECKING:
     from odonata_live.cluster.journal import Decision, Wait
@@ -52,8 +46,8 @@ _heartbeat = click.option(
     help="How GRAP spreads large jobs over groups.",
 )
 @click.option("--seed", type=SEED, default=1, help=("Seed of policies that draw at random."))
-@topology_option()
-@group_option
+@cluster_options.topology()
+@cluster_options.group
 @click.option(
     "--partition",
     "partitions",
@@ -111,7 +105,7 @@ _heartbeat = click.option(
     help=("Decide once and print the decisions; change and record nothing."),
 )
 @click.option("--allow-root", is_flag=True, help="Run as root, although nothing here needs it.")
-@timeout_option
+@cluster_options.timeout
 def place(
     journal: Path,
     policy: str,
@@ -234,8 +228,8 @@ def _script(path: str) -> str | None:
 @command()
 @click.argument("journal", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--job", metavar="JOBID", help="Only the decisions about this job.")
-@last_option('decisions of this last stretch of time, e.g. "12 h"')
-@json_option
+@cluster_options.last('decisions of this last stretch of time, e.g. "12 h"')
+@options.json
 def decisions(journal: Path, job: str | None, last: int | None, as_json: bool) -> None:
     """Show what `odonata cluster place` decided, and why jobs wait."""
     from odonata_live.cluster.journal import Journal

@@ -9,25 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import DURATION, SIZE, TIME, Number, Whole
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    new_table,
-    option,
-    print_csv,
-    print_json,
-)
+from odonata.cli.shared import command, escape, new_table, print_csv, print_json
 from odonata.errors import ClusterError
 from odonata.terminal import say, terminal
-from odonata_live.cli.cluster_options import (
-    last_option,
-    read_topology,
-    since,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import read_topology, since
 
 if TYPE_CHECKING:
     from odonata_live.cluster.probe import Probe, Prober
@@ -49,7 +37,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     help="Where the nodes are: below one switch, in one island, in several islands, or wherever "
     "Slurm puts them. May be given several times: one job for each.",
 )
-@option(
+@options.renamed(
     "--ranks",
     old="--nodes",
     type=Whole(1),
@@ -169,15 +157,15 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     help="Directory that all nodes see; jobs leave their results there until they are in STORE.  "
     "[default: here]",
 )
-@topology_option()
+@cluster_options.topology()
 @click.option(
     "--seed",
     type=Whole(None, largest=2**64 - 1),
     help=("Seed for the choice among idle nodes: the same seed chooses the same nodes."),
 )
 @click.option("--dry-run", is_flag=True, help="Show what would be submitted.")
-@timeout_option
-@json_option
+@cluster_options.timeout
+@options.json
 def probe(
     store: Path,
     placements: tuple[str, ...],
@@ -314,7 +302,7 @@ def _measure(
 
 @command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
-@last_option('runs of this last stretch of time, e.g. "2 w"')
+@cluster_options.last('runs of this last stretch of time, e.g. "2 w"')
 @click.option("--all", "all_", is_flag=True, help="Include runs that do not count.")
 @click.option(
     "--csv",
@@ -331,7 +319,7 @@ def _measure(
     default="max",
     help="Which rank's time counts as the time of an iteration.",
 )
-@json_option
+@options.json
 def probes(
     store: Path, last: int | None, all_: bool, as_csv: bool, times: bool, of: str, as_json: bool
 ) -> None:

@@ -8,34 +8,20 @@ from typing import TYPE_CHECKING
 
 import click
 
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    new_table,
-    notices,
-    print_json,
-    progress_terminal,
-)
+from odonata.cli import options
+from odonata.cli.shared import command, escape, new_table, notices, print_json, progress_terminal
 from odonata.terminal import terminal
-from odonata_live.cli.cluster_options import (
-    group_option,
-    read_text,
-    read_topology,
-    sinfo_option,
-    squeue_option,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import read_text, read_topology
 
 if TYPE_CHECKING:
     from odonata_live.cluster.occupancy import Occupancy
 
 
 @command()
-@squeue_option
-@sinfo_option(old="--nodes")
-@topology_option()
+@cluster_options.squeue
+@cluster_options.sinfo(old="--nodes")
+@cluster_options.topology()
 @click.option(
     "--slurmrestd",
     "rest",
@@ -44,15 +30,15 @@ if TYPE_CHECKING:
     help="Ask slurmrestd on this Unix socket for nodes and jobs, instead of Slurm's commands. "
     "Needs --topology.",
 )
-@group_option
+@cluster_options.group
 @click.option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FIGURE",
     help="Draw the map as a picture: .png, .pdf or .svg.",
 )
-@timeout_option
-@json_option
+@cluster_options.timeout
+@options.json
 def show(
     squeue: Path | None,
     sinfo: Path | None,

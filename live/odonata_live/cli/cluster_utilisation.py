@@ -10,32 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.keys import given_options
 from odonata.cli.log import reading_of, reading_options
 from odonata.cli.numeric import TIME, Whole
 from odonata.cli.schedule_options import READING
-from odonata.cli.shared import (
-    command,
-    escape,
-    hosts_option,
-    json_option,
-    new_table,
-    print_csv,
-    print_json,
-)
+from odonata.cli.shared import command, escape, new_table, print_csv, print_json
 from odonata.errors import ClusterError
 from odonata.numbers import finite
 from odonata.terminal import terminal
-from odonata_live.cli.cluster_options import (
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import (
     count_nodes,
     read_hosts,
     read_queue,
     read_text,
     read_topology,
-    sinfo_option,
-    squeue_option,
-    timeout_option,
-    topology_option,
 )
 
 if TYPE_CHECKING:
@@ -46,17 +36,17 @@ if TYPE_CHECKING:
 
 
 @command()
-@squeue_option
+@cluster_options.squeue
 @click.option(
     "--nodes",
     type=Whole(1),
     help="Nodes of the cluster, whatever their state.  [default: asks Slurm, or as --sinfo says]",
 )
-@sinfo_option(default="asks Slurm, or as --nodes says")
-@topology_option(
+@cluster_options.sinfo(default="asks Slurm, or as --nodes says")
+@cluster_options.topology(
     default="none", more=" Also shows islands and groups, and the traffic between them."
 )
-@hosts_option(
+@options.hosts(
     "The nodes of a job: shows the utilisation of the groups and islands where it sits, which "
     "needs --topology"
 )
@@ -102,8 +92,8 @@ if TYPE_CHECKING:
     "per second per node divided by the usual value. Jobs not listed count 1.  [default: as "
     "the log says]",
 )
-@timeout_option
-@json_option
+@cluster_options.timeout
+@options.json
 def utilisation(
     squeue: Path | None,
     nodes: int | None,

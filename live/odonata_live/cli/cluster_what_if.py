@@ -10,21 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.keys import given_options, key_options, keys_given
 from odonata.cli.log import read_log, reading_options
 from odonata.cli.numeric import TIME, Number, Whole
 from odonata.cli.schedule_options import READING, options_of
-from odonata.cli.shared import command, escape, json_option, new_table, option, print_json
+from odonata.cli.shared import command, escape, new_table, print_json
 from odonata.terminal import say, terminal
-from odonata_live.cli.cluster_options import (
-    group_option,
-    read_text,
-    read_topology,
-    sinfo_option,
-    squeue_option,
-    timeout_option,
-    topology_option,
-)
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import read_text, read_topology
 from odonata_live.cli.cluster_place import POLICIES
 
 if TYPE_CHECKING:
@@ -68,10 +62,10 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "--machine also a switch of its network that no node needs, such as a spine: the bandwidth "
     "that is left, and when the last job has ended that may miss it. May be given several times.",
 )
-@squeue_option
-@sinfo_option()
-@topology_option()
-@group_option
+@cluster_options.squeue
+@cluster_options.sinfo()
+@cluster_options.topology()
+@cluster_options.group
 @click.option(
     "--network",
     type=click.Choice(["none", "flow"]),
@@ -112,7 +106,7 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     "nothing is drawn.",
 )
 @click.option("--jobs", "list_jobs", is_flag=True, help="Show every job's start under each policy.")
-@option(
+@options.renamed(
     "--log",
     old="--replay",
     type=click.Path(path_type=Path),
@@ -130,8 +124,8 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     help="slurm.conf or listings of scontrol show config, nodes, partitions.  "
     "[default: asks Slurm]",
 )
-@timeout_option
-@json_option
+@cluster_options.timeout
+@options.json
 def what_if(
     policies: tuple[str, ...],
     horizon: int,

@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import SHARE, TIME, Number, Whole
-from odonata.cli.shared import (
-    escape,
-    group,
-    hosts_option,
-    json_lines_option,
-    json_option,
-    new_table,
-    print_json,
-)
+from odonata.cli.shared import escape, group, new_table, print_json
 from odonata.errors import ControlError, DeviceError, OdonataError
 from odonata.numbers import finite
 from odonata.terminal import say, terminal
@@ -56,7 +49,7 @@ def control() -> None:
 @control.command()
 @_plant_argument
 @_wait
-@json_option
+@options.json
 def show(plant: Path, wait: float, as_json: bool) -> None:
     """Show what the switches hold now, and which job owns what."""
     with _controller(plant, wait) as at_work:
@@ -99,7 +92,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="The circuits: one line `switch ingress egress` for each.",
 )
-@hosts_option(
+@options.hosts(
     "The job's nodes: the circuits are chosen as the simulator chooses them", old="--nodes"
 )
 @click.option(
@@ -109,7 +102,7 @@ def show(plant: Path, wait: float, as_json: bool) -> None:
     "the same between all pairs]",
 )
 @_wait
-@json_option
+@options.json
 def set_(
     plant: Path,
     job: int,
@@ -157,7 +150,7 @@ def set_(
     "--ended", is_flag=True, help=("Take back the circuits of all jobs that Slurm no longer knows.")
 )
 @_wait
-@json_option
+@options.json
 def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: bool) -> None:
     """Take back what JOB owns. Its circuits stay lit until others need their ports."""
     if (job is None) != ended:
@@ -184,7 +177,7 @@ def give_back(plant: Path, job: int | None, ended: bool, wait: float, as_json: b
 @control.command()
 @_plant_argument
 @_wait
-@json_option
+@options.json
 def verify(plant: Path, wait: float, as_json: bool) -> None:
     """Read all switches and compare them with the journal; change nothing."""
     with _controller(plant, wait) as at_work:
@@ -200,7 +193,7 @@ def verify(plant: Path, wait: float, as_json: bool) -> None:
 @control.command()
 @_plant_argument
 @_wait
-@json_option
+@options.json
 def recover(plant: Path, wait: float, as_json: bool) -> None:
     """Bring switches and journal into agreement after a crash, a lost switch, or a lost journal."""
     with _controller(plant, wait) as at_work:
@@ -215,7 +208,7 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
 
 @control.command()
 @_plant_argument
-@hosts_option("Between these nodes only, not all of the plant", old="--nodes")
+@options.hosts("Between these nodes only, not all of the plant", old="--nodes")
 @click.option(
     "--by",
     type=click.Choice(["destination", "pair"]),
@@ -224,7 +217,7 @@ def recover(plant: Path, wait: float, as_json: bool) -> None:
     "destination.",
 )
 @_wait
-@json_option
+@options.json
 def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) -> None:
     """Print routers' forwarding entries for the circuits held now, as the simulator routes."""
     from odonata.machines.hosts import read_hosts
@@ -271,7 +264,7 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
 @click.option(
     "--job", type=Whole(1), required=True, metavar="JOBID", help="The job whose circuits follow."
 )
-@hosts_option("The job's nodes", old="--nodes", required=True)
+@options.hosts("The job's nodes", old="--nodes", required=True)
 @click.option(
     "--every", type=TIME, default="10 s", help="How often the routers' counters are read."
 )
@@ -306,7 +299,7 @@ def routes(plant: Path, hosts: str | None, by: str, wait: float, as_json: bool) 
     help="Change also where some nodes have no other way meanwhile: their packets are lost.",
 )
 @_wait
-@json_lines_option
+@options.json_lines
 def follow(
     plant: Path,
     job: int,
@@ -368,7 +361,7 @@ def follow(
 
 @control.command()
 @_plant_argument
-@hosts_option("Between these nodes only, not all of the plant")
+@options.hosts("Between these nodes only, not all of the plant")
 @click.option(
     "--every",
     type=TIME,
@@ -383,7 +376,7 @@ def follow(
     help="End after so many looks at the ports.  [default: go on until SIGTERM]",
 )
 @_wait
-@json_lines_option
+@options.json_lines
 def reroute(
     plant: Path, hosts: str | None, every: int, rounds: int | None, wait: float, as_json: bool
 ) -> None:

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.machine_new import new
-from odonata.cli.shared import group, notices, out_option, progress_terminal
+from odonata.cli.shared import group, notices, progress_terminal
 from odonata.terminal import say
-from odonata_live.cli.cluster_options import read_topology, topology_option
+from odonata_live.cli import cluster_options
+from odonata_live.cli.cluster_inputs import read_topology
 
 
 @group()
@@ -18,7 +20,7 @@ def machine() -> None:
 
 
 @machine.command()
-@topology_option(default="none, with --links")
+@cluster_options.topology(default="none, with --links")
 @click.option(
     "--links",
     type=click.Path(path_type=Path, allow_dash=True),
@@ -40,7 +42,7 @@ def machine() -> None:
     "told.  [default: 25 GB/s]",
 )
 @click.option("--latency", default="200 ns", metavar="TIME", help="Of every link.")
-@out_option(
+@options.out(
     "Directory for the scenario; must not exist yet, or be empty. Default: results/machine-1 …"
 )
 def from_slurm(

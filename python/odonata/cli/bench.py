@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.numeric import SEED, Number, Whole
-from odonata.cli.shared import command, json_option, print_json, progress_terminal, threads_option
+from odonata.cli.shared import command, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
@@ -43,9 +44,9 @@ from odonata.terminal import terminal
     default=0.5,
     help="Offered load as a fraction of the terminal bandwidth; uniform random traffic.",
 )
-@threads_option
+@options.threads
 @click.option("--seed", type=SEED, default=1)
-@json_option
+@options.json
 def bench(
     family: str,
     nodes: int | None,

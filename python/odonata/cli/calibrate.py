@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.shared import (
-    changes_option,
     command,
     escape,
-    hosts_option,
-    jobs_option,
-    json_option,
     new_table,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
     help="The measurements: folders or files that `odonata measurements` reads. May be given "
     "several times.",
 )
-@hosts_option("Hosts for measurements that do not name theirs, in rank order")
+@options.hosts("Hosts for measurements that do not name theirs, in rank order")
 @click.option(
     "--shared",
     is_flag=True,
@@ -53,12 +49,12 @@ if TYPE_CHECKING:
     help="What simulates the network; predictions must use the same engine.  [default: the "
     "machine's]",
 )
-@out_option(
+@options.out(
     "Write the calibrated keys to this file, as part of a scenario in TOML.", metavar="FILE"
 )
-@changes_option("Change a key of the machine's scenario. May be given several times.")
-@jobs_option
-@json_option
+@options.changes("Change a key of the machine's scenario. May be given several times.")
+@options.jobs
+@options.json
 def calibrate(
     machine: Path,
     paths: tuple[Path, ...],

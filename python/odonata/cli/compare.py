@@ -6,14 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import (
-    command,
-    json_option,
-    notices,
-    out_option,
-    print_json,
-    progress_terminal,
-)
+from odonata.cli import options
+from odonata.cli.shared import command, notices, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
@@ -21,11 +15,11 @@ from odonata.terminal import terminal
 @click.argument(
     "directories", metavar="A B…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@out_option(
+@options.out(
     "Directory for tables and picture; must not exist yet, or be empty. "
     "Default: results/compare-1, results/compare-2 …"
 )
-@json_option
+@options.json
 def compare(directories: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Compare results: what differs from the first, and how certain the difference is.
 

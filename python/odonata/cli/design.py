@@ -6,17 +6,9 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import (
-    command,
-    goes_on_in,
-    jobs_option,
-    json_option,
-    notices,
-    out_option,
-    print_json,
-    progress_terminal,
-)
+from odonata.cli.shared import command, goes_on_in, notices, print_json, progress_terminal
 from odonata.cli.topology import by_part
 from odonata.terminal import terminal
 
@@ -76,12 +68,12 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
 @click.option(
     "--packets", is_flag=True, help="Simulate packets as well, under the family's adaptive routing."
 )
-@jobs_option
-@out_option(
+@options.jobs
+@options.out(
     "Directory for the results. If the design has been there before, it continues. Default: "
     "results/design-N."
 )
-@json_option
+@options.json
 def design(
     nodes: int,
     gpus: int,

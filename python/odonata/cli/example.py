@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import command, json_option, new_table, print_json
+from odonata.cli import options
+from odonata.cli.shared import command, new_table, print_json
 from odonata.terminal import terminal
 
 
@@ -27,7 +28,7 @@ def _names(context: click.Context, parameter: click.Parameter, begin: str) -> li
     metavar="DIR",
     help="Directory to copy into. Default: this one.",
 )
-@json_option
+@options.json
 def example(name: str | None, out: Path, as_json: bool) -> None:
     """Copy an example out of the installed package: a scenario, a trace, a job log, a wiring.
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import command, escape, json_option, out_option, print_json
+from odonata.cli import options
+from odonata.cli.shared import command, escape, print_json
 from odonata.terminal import terminal
 
 
@@ -21,10 +22,10 @@ from odonata.terminal import terminal
     default="dragonview",
     help="Tables of links and jobs by groups, rows and columns, which DragonView draws.",
 )
-@out_option(
+@options.out(
     "Directory for the tables; must not exist yet, or be empty. Default: results/dragonview-1, -2 …"
 )
-@json_option
+@options.json
 def export(directories: tuple[Path, ...], format_: str, out: Path | None, as_json: bool) -> None:
     """Write results of runs as tables for other programs.
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import command, json_option, print_json
+from odonata.cli.shared import command, print_json
 from odonata.terminal import terminal
 
 #: The same as ``odonata.scenario.starting.FAMILIES``, which would take most of a second to import
@@ -33,7 +34,7 @@ FAMILIES = ("dragonfly", "dragonfly+", "fat-tree", "torus", "hyperx", "crossbar"
     "job that ends.",
 )
 @click.option("--routing", metavar="NAME", help="One of the family's routing algorithms.")
-@json_option
+@options.json
 def init(
     file: Path,
     family: str | None,

@@ -6,23 +6,20 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.shared import (
     command,
     goes_on_in,
-    jobs_option,
-    json_option,
     notices,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
-    scenario_argument,
 )
 from odonata.terminal import terminal
 
 
 @command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--target",
     metavar="NAME",
@@ -39,12 +36,12 @@ from odonata.terminal import terminal
     default=True,
     help="Whether to record who waits for whom at which link when all jobs run.",
 )
-@jobs_option
-@out_option(
+@options.jobs
+@options.out(
     "Directory for the results. If the analysis has been there before, it continues. "
     "Default: results/NAME-interference."
 )
-@json_option
+@options.json
 def interference(
     scenario: Path,
     changes: tuple[str, ...],

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import Command
+from odonata.cli.options import Command
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.numeric import SEED, Number, Whole
+from odonata.cli.options import Command
 from odonata.cli.schedule_options import READING
-from odonata.cli.shared import Command, escape, group, json_option, new_table, print_json
+from odonata.cli.shared import escape, group, new_table, print_json
 from odonata.output import check_new_file
 from odonata.terminal import terminal
 
@@ -79,7 +81,7 @@ def log() -> None:
     help="Nodes of the machine, to count jobs that are larger than the machine.  [default: as the "
     "log says]",
 )
-@json_option
+@options.json
 def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     """Print what a job log holds, and what is wrong with it.
 
@@ -131,7 +133,7 @@ def describe(log: Path, nodes: int | None, as_json: bool, **how: Any) -> None:
     "after the first submission such as 12h.",
 )
 @click.option("--until", metavar="TIME", help="Keep jobs submitted before this.")
-@json_option
+@options.json
 def convert(
     log: Path,
     output: Path,
@@ -197,7 +199,7 @@ def convert(
     "time]",
 )
 @click.option("--seed", type=SEED, default=1)
-@json_option
+@options.json
 def generate(
     output: Path,
     nodes: int,

@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from odonata.cli.shared import (
-    command,
-    hosts_option,
-    jobs_option,
-    notices,
-    out_option,
-    progress_terminal,
-)
+from odonata.cli import options
+from odonata.cli.shared import command, notices, progress_terminal
 from odonata.terminal import say
 
 if TYPE_CHECKING:
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
     help="The scenario that says how the machine is wired, by `odonata machine from-slurm`, by "
     "`odonata init` or by hand.",
 )
-@hosts_option("The hosts of its nodes, in their order, where the scenario names none")
+@options.hosts("The hosts of its nodes, in their order, where the scenario names none")
 @click.option(
     "--measurements",
     "paths",
@@ -48,8 +42,8 @@ if TYPE_CHECKING:
     help="Hosts of measurements that do not name theirs, in rank order.",
 )
 @click.option("--name", help="What the machine is called.  [default: as the scenario says]")
-@jobs_option
-@out_option(
+@options.jobs
+@options.out(
     "Directory for the machine; must not exist yet, or be empty. Default: results/machine-1 …"
 )
 def new(

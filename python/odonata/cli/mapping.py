@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display, names
+from odonata.cli import options
 from odonata.cli.shared import (
     command,
     escape,
-    json_option,
     new_table,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
-    scenario_argument,
 )
 from odonata.output import check_new_file, new_file, write_file
 from odonata.terminal import terminal
@@ -27,18 +25,18 @@ if TYPE_CHECKING:
 
 
 @command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--compare",
     is_flag=True,
     help="Compare the mappings that Odonata knows, instead of the scenario's.",
 )
 @click.option("--job", "name", metavar="NAME", help="Only the job of this name.")
-@out_option(
+@options.out(
     "Write the mapping of the job as a file that mapping = { file = … } reads; must not exist yet.",
     metavar="FILE",
 )
-@json_option
+@options.json
 def mapping(
     scenario: Path,
     changes: tuple[str, ...],

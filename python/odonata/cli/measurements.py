@@ -7,15 +7,16 @@ from typing import Any
 
 import click
 
-from odonata.cli.shared import command, escape, json_option, new_table, out_option, print_json
+from odonata.cli import options
+from odonata.cli.shared import command, escape, new_table, print_json
 from odonata.output import check_new_file, new_file, write_csv, write_parquet
 from odonata.terminal import terminal
 
 
 @command()
 @click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path))
-@out_option("Write the table there: .csv or .parquet.", metavar="FILE")
-@json_option
+@options.out("Write the table there: .csv or .parquet.", metavar="FILE")
+@options.json
 def measurements(paths: tuple[Path, ...], out: Path | None, as_json: bool) -> None:
     """Read measured collectives from benchmarks' files into one table.
 

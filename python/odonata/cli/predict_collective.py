@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.numeric import QuantityType, Whole
 from odonata.cli.shared import (
-    changes_option,
     command,
     escape,
-    hosts_option,
-    json_option,
     new_table,
     notices,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
@@ -37,7 +34,7 @@ _SIZE, _DURATION = QuantityType("Size", "SIZE"), QuantityType("Duration", "TIME"
 
 @command("predict-collective")
 @click.argument("machine", type=click.Path(path_type=Path))
-@hosts_option("The allocation, in rank order", required=True)
+@options.hosts("The allocation, in rank order", required=True)
 @click.option(
     "--collective",
     required=True,
@@ -114,12 +111,12 @@ _SIZE, _DURATION = QuantityType("Size", "SIZE"), QuantityType("Duration", "TIME"
     default=5,
     help="With --beside: how many calls to simulate, each in another phase of the job.",
 )
-@changes_option("Change a key of the machine's scenario. May be given several times.")
-@out_option(
+@options.changes("Change a key of the machine's scenario. May be given several times.")
+@options.out(
     "Directory for the predictions as tables, for `odonata report` and `odonata show`. Default: "
     "none."
 )
-@json_option
+@options.json
 def predict_collective(
     machine: Path,
     hosts: str,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
-from odonata.cli.shared import command, escape, json_option, new_table, print_json
+from odonata.cli import options
+from odonata.cli.shared import command, escape, new_table, print_json
 from odonata.errors import NotRecordedError
 from odonata.terminal import terminal
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     help="Write the timeline as an OTF2 archive, which Vampir opens: DIR/traces.otf2. DIR must not "
     "exist yet, or be empty.",
 )
-@json_option
+@options.json
 def ranks(
     directory: Path, perfetto: Path | None, pipit: Path | None, otf2: Path | None, as_json: bool
 ) -> None:

@@ -8,21 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.numeric import Number, Whole
-from odonata.cli.shared import (
-    changes_option,
-    command,
-    json_option,
-    lists_trace_formats,
-    notices,
-    out_option,
-    picture_options,
-    pictures_to_draw,
-    print_json,
-    progress_terminal,
-    read_scenario,
-    threads_option,
-)
+from odonata.cli.shared import command, notices, print_json, progress_terminal, read_scenario
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -40,7 +28,7 @@ if TYPE_CHECKING:
     help="Replay on the network of this scenario; the traces replace its jobs. Default: the "
     "smallest balanced dragonfly with enough nodes.",
 )
-@changes_option(
+@options.changes(
     "Change a key of the scenario, e.g. network.routing=ugal-l or job.0.placement=spread. "
     "May be given several times."
 )
@@ -97,11 +85,11 @@ if TYPE_CHECKING:
     help="Replay the jobs of a TraceR configuration with its rank maps, instead of FILE...",
 )
 @click.option("--check", is_flag=True, help="Only check the traces and print what they hold.")
-@out_option("Directory for the results. Default: results/NAME-1, results/NAME-2 …")
-@threads_option
-@json_option
-@picture_options
-@lists_trace_formats
+@options.out("Directory for the results. Default: results/NAME-1, results/NAME-2 …")
+@options.threads
+@options.json
+@options.pictures
+@options.trace_formats
 def replay(
     files: tuple[Path, ...],
     network: Path | None,
@@ -128,7 +116,7 @@ def replay(
 
     Every trace is first read once, to check that every message sent is also received.
     """
-    drawn = pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
+    drawn = options.pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
     if compute_scale is not None and gap is not None:
         raise click.UsageError("--gap replaces what --compute-scale scales; leave one of them out")
     if (workload is None) != (allocation is None):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import command, json_option, out_option, print_json, progress_terminal
+from odonata.cli import options
+from odonata.cli.shared import command, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
@@ -14,12 +15,12 @@ from odonata.terminal import terminal
 @click.argument(
     "directories", metavar="DIR…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@out_option(
+@options.out(
     "The file, which must not exist yet. Default: results/report-1.html, results/report-2.html …",
     metavar="FILE",
 )
 @click.option("--title", metavar="TEXT", help="Headline. Default: the title of what is shown.")
-@json_option
+@options.json
 def report(
     directories: tuple[Path, ...], out: Path | None, title: str | None, as_json: bool
 ) -> None:

@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
+from odonata.cli import options
 from odonata.cli.numeric import SEED, Whole
 from odonata.cli.shared import (
     command,
     escape,
-    json_option,
     notices,
-    out_option,
-    picture_options,
-    pictures_to_draw,
     print_json,
     progress_terminal,
     read_scenario,
-    scenario_argument,
-    threads_option,
 )
 from odonata.terminal import terminal
 
@@ -37,8 +32,8 @@ if TYPE_CHECKING:
 
 
 @command()
-@scenario_argument
-@threads_option
+@options.scenario
+@options.threads
 @click.option(
     "--precision",
     metavar="SHARE",
@@ -46,7 +41,7 @@ if TYPE_CHECKING:
     "share, e.g. 2%, with 95 % confidence; the scenario's duration is then an upper limit.",
 )
 @click.option("--seed", type=SEED, metavar="N", help=("Seed to use instead of the scenario's."))
-@out_option(
+@options.out(
     "Directory for the results; must not exist yet, or be empty. "
     "Default: results/NAME-1, results/NAME-2 …"
 )
@@ -77,8 +72,8 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Continue the stopped run whose checkpoint is in DIR.",
 )
-@json_option
-@picture_options
+@options.json
+@options.pictures
 def run(
     scenario: Path,
     changes: tuple[str, ...],
@@ -99,7 +94,7 @@ def run(
 
     docs/not-modelled.md lists what no result can show.
     """
-    drawn = pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
+    drawn = options.pictures_to_draw(no_plots=no_plots, all_plots=all_plots)
     if seed is not None:
         changes = (*changes, f"seed={seed}")
     if precision is not None:

@@ -6,24 +6,21 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.shared import (
     command,
     goes_on_in,
-    jobs_option,
-    json_option,
     notices,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
-    scenario_argument,
 )
 from odonata.terminal import terminal
 
 
 @command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--highest",
     type=Number(0, 10, above=True),
@@ -43,12 +40,12 @@ from odonata.terminal import terminal
     default=1,
     help="Search with N seeds, for a confidence interval of the load.",
 )
-@jobs_option
-@out_option(
+@options.jobs
+@options.out(
     "Directory for the results. If the search has been there before, it continues. Default: "
     "results/NAME-saturation."
 )
-@json_option
+@options.json
 def saturation(
     scenario: Path,
     changes: tuple[str, ...],

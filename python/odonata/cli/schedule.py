@@ -11,21 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import names
+from odonata.cli import options
 from odonata.cli.keys import KeyOption, given_options, key_options
 from odonata.cli.log import print_report
 from odonata.cli.schedule_options import READING, SCHEDULE
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    new_table,
-    notices,
-    out_option,
-    print_json,
-    progress_terminal,
-    quiet_options,
-    scenario_argument,
-)
+from odonata.cli.shared import command, escape, new_table, notices, print_json, progress_terminal
 from odonata.errors import JobLogError, Problem, ScenarioError
 from odonata.terminal import has_edge, terminal
 
@@ -64,17 +54,17 @@ _OPTIONS = (*READING, *SCHEDULE, _LEVEL, _SEED)
 
 
 @command()
-@scenario_argument
+@options.scenario
 @partial(key_options, options=_OPTIONS)
-@out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
+@options.out("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
 @click.option(
     "--windows",
     type=click.Path(path_type=Path, dir_okay=False),
     help="With applications on a network: keep what the network came to in this file, so that the "
     "same schedule goes on from there if it is interrupted.",
 )
-@json_option
-@quiet_options
+@options.json
+@options.quiet
 def schedule(
     scenario: Path,
     changes: tuple[str, ...],

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import click
 
-from odonata.cli.shared import command, json_option, notices, print_json, progress_terminal
+from odonata.cli import options
+from odonata.cli.shared import command, notices, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
 @command()
 @click.argument("directory", type=click.Path(path_type=Path))
 @click.option("--plots", is_flag=True, help="Draw all pictures of a run into the directory.")
-@json_option
+@options.json
 def show(directory: Path, plots: bool, as_json: bool) -> None:
     """Print again what an earlier command found, from its result directory.
 

@@ -11,22 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from odonata.cli import options
 from odonata.cli.keys import key_options, keys_given
 from odonata.cli.log import log_options, print_report, read_log
 from odonata.cli.numeric import Number, Whole
 from odonata.cli.schedule import outcome_rows, print_costs, print_reasons
 from odonata.cli.schedule_options import options_of
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    new_table,
-    notices,
-    out_option,
-    print_json,
-    progress_terminal,
-    quiet_options,
-)
+from odonata.cli.shared import command, escape, new_table, notices, print_json, progress_terminal
 from odonata.errors import JobLogError
 from odonata.terminal import terminal
 
@@ -112,9 +103,9 @@ FAILING = options_of("failures.mtbf", "failures.repair", "failures.together", "r
 @partial(key_options, options=FAILING)
 @click.option("--seed", type=Whole(0), default=1, help="With --mtbf: seed of the times.")
 @partial(key_options, options=MEASURING)
-@out_option("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
-@json_option
-@quiet_options
+@options.out("Directory for the results. Default: results/LOG-1, results/LOG-2 …")
+@options.json
+@options.quiet
 def slurm(
     log: Path,
     configuration: tuple[Path, ...],

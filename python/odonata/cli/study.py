@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from odonata import display
+from odonata.cli import options
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import (
-    command,
-    escape,
-    goes_on_in,
-    new_table,
-    notices,
-    out_option,
-    progress_terminal,
-)
+from odonata.cli.shared import command, escape, goes_on_in, new_table, notices, progress_terminal
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -73,7 +66,7 @@ class _FileOrName(click.Path):
     help="Write the scenario of each point into DIR, as files for odonata run; run nothing. DIR "
     "must not exist yet, or be empty.",
 )
-@out_option(
+@options.out(
     "Directory for the results. If the study has been there before, it continues. Default: "
     "results/NAME, or results/NAME-quick."
 )

@@ -8,24 +8,15 @@ from typing import Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import (
-    changes_option,
-    command,
-    goes_on_in,
-    jobs_option,
-    json_option,
-    notices,
-    out_option,
-    print_json,
-    progress_terminal,
-)
+from odonata.cli.shared import command, goes_on_in, notices, print_json, progress_terminal
 from odonata.terminal import terminal
 
 
 @command()
 @click.argument("scenario", type=click.Path(path_type=Path))
-@changes_option(
+@options.changes(
     "Values of a key: network.routing=minimal,par or job.0.traffic.load=0.1:0.9:0.1 (from, "
     "to, step) or job.NAME.nodes=8:512:*2 (each twice the one before). A single value applies "
     "to all simulations. May be given several times: all combinations are simulated.",
@@ -53,12 +44,12 @@ from odonata.terminal import terminal
 @click.option(
     "--seeds", type=Whole(1, 10_000), default=1, help="Simulate every combination with N seeds."
 )
-@jobs_option
-@out_option(
+@options.jobs
+@options.out(
     "Directory for the results. If the sweep has been there before, it continues. Default: "
     "results/NAME-sweep."
 )
-@json_option
+@options.json
 def sweep(
     scenario: Path,
     changes: tuple[str, ...],

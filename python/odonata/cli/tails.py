@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Number
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    new_table,
-    out_option,
-    print_json,
-    progress_terminal,
-)
+from odonata.cli.shared import command, escape, new_table, print_json, progress_terminal
 from odonata.errors import SampleError
 from odonata.output import check_new_file, new_file
 from odonata.terminal import terminal
@@ -93,8 +86,8 @@ if TYPE_CHECKING:
     metavar="TEXT",
     help=("Name and unit of the samples, for the picture."),
 )
-@out_option(("File for the picture."), metavar="FILE")
-@json_option
+@options.out(("File for the picture."), metavar="FILE")
+@options.json
 def tails(
     samples: Path,
     columns: tuple[str, ...],

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from odonata import display, names
+from odonata.cli import options
 from odonata.cli.numeric import Whole
 from odonata.cli.shared import (
     escape,
     group,
-    json_option,
     new_table,
     notices,
-    out_option,
     print_json,
     progress_terminal,
     read_scenario,
-    scenario_argument,
 )
 from odonata.network.exporting import FORMATS, export_network, format_of
 from odonata.numbers import finite
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
 Figures = TypeVar("Figures", "Watts", "Prices")
 
 
-_out_option = partial(out_option, metavar="FILE")
+_out_option = partial(options.out, metavar="FILE")
 
 
 @group()
@@ -48,7 +46,7 @@ def topology() -> None:
 
 
 @topology.command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--cost",
     is_flag=True,
@@ -88,7 +86,7 @@ def topology() -> None:
     "(with its transceivers), copper_cable, optical_switch, or switch (of any number of "
     "ports). Every part that the network has needs a price, except switch.",
 )
-@json_option
+@options.json
 def describe(
     scenario: Path,
     changes: tuple[str, ...],
@@ -224,7 +222,7 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
 
 
 @topology.command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--alpha",
     "alphas",
@@ -251,7 +249,7 @@ def _alphas(context: click.Context, parameter: click.Parameter, text: str | None
     "File to write; must not exist yet. Default: none; with --alpha, a picture of the widths "
     "(.png, .pdf, .svg)."
 )
-@json_option
+@options.json
 def bisection(
     scenario: Path,
     changes: tuple[str, ...],
@@ -372,12 +370,12 @@ def _print_sweep(widths: list[Width]) -> None:
 
 
 @topology.command()
-@scenario_argument
+@options.scenario
 @_out_option(
     "File to write; must not exist yet. Default: results/NAME-topology-1.png, -2 …; .pdf and .svg "
     "are drawn as well."
 )
-@json_option
+@options.json
 def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bool) -> None:
     """Draw the network as a picture: PNG, PDF or SVG; what does not work is dashed or crossed."""
     what = read_scenario(scenario, changes)
@@ -399,7 +397,7 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
 
 
 @topology.command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--format",
     "format_",
@@ -413,7 +411,7 @@ def draw(scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bo
     "File to write; must not exist yet. Default: results/NAME-1 and the ending of the format, such "
     "as .graphml, -2 …."
 )
-@json_option
+@options.json
 def export(
     scenario: Path, changes: tuple[str, ...], format_: str | None, out: Path | None, as_json: bool
 ) -> None:

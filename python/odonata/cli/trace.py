@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Whole
-from odonata.cli.shared import (
-    escape,
-    group,
-    json_option,
-    lists_trace_formats,
-    new_table,
-    print_json,
-)
+from odonata.cli.shared import escape, group, new_table, print_json
 from odonata.terminal import terminal
 
 if TYPE_CHECKING:
@@ -34,8 +28,8 @@ def trace() -> None:
 @click.option(
     "--records", type=Whole(0), default=0, help="Also print the first N records of each file."
 )
-@json_option
-@lists_trace_formats
+@options.json
+@options.trace_formats
 def show(files: tuple[Path, ...], records: int, as_json: bool) -> None:
     """Print what trace files hold: ranks, and records and bytes sent by kind.
 

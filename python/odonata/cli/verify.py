@@ -6,22 +6,15 @@ from pathlib import Path
 
 import click
 
+from odonata.cli import options
 from odonata.cli.numeric import Number
-from odonata.cli.shared import (
-    command,
-    escape,
-    json_option,
-    print_json,
-    progress_terminal,
-    read_scenario,
-    scenario_argument,
-)
+from odonata.cli.shared import command, escape, print_json, progress_terminal, read_scenario
 from odonata.errors import ExitCode
 from odonata.terminal import terminal
 
 
 @command()
-@scenario_argument
+@options.scenario
 @click.option(
     "--time",
     "seconds",
@@ -30,7 +23,7 @@ from odonata.terminal import terminal
     help="Longest time to take; after it, print what is known so far. Default: as long as it "
     "takes, seconds for most machines. Ctrl-C also prints what is known.",
 )
-@json_option
+@options.json
 def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_json: bool) -> None:
     """Prove that no packets can wait for each other forever, or show how they could.
 
