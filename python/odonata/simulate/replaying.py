@@ -216,22 +216,20 @@ def replay_scenario(
     else:
         data = network.to_dict()
         data.pop("title", None)
+    given = {
+        "compute_scale": compute_scale,
+        "gap": gap,
+        "repeat_rank": repeat_rank,
+        "start": start,
+        "end": end,
+    }
+    how = {key: value for key, value in given.items() if value is not None}
     jobs = []
     names: dict[str, int] = {}
     for trace in traces:
         name = trace.file.stem[:190] or "trace"
         names[name] = names.get(name, 0) + 1
-        motif: dict[str, Any] = {"kind": "trace", "file": str(trace.file.resolve())}
-        if compute_scale is not None:
-            motif["compute_scale"] = compute_scale
-        if gap is not None:
-            motif["gap"] = gap
-        if repeat_rank is not None:
-            motif["repeat_rank"] = repeat_rank
-        if start is not None:
-            motif["start"] = start
-        if end is not None:
-            motif["end"] = end
+        motif = {"kind": "trace", "file": str(trace.file.resolve()), **how}
         job: dict[str, Any] = {
             "name": name if names[name] == 1 else f"{name}-{names[name]}",
             "ranks": trace.ranks,
