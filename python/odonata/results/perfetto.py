@@ -16,17 +16,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from odonata.columns import numbers
 from odonata.output import create, new_file
-from odonata.results.perfetto_protobuf import packets
+from odonata.results.perfetto_protobuf import (
+    delivered,
+    intervals,
+    messages,
+    packets,
+    recorded_ranks,
+)
 
 if TYPE_CHECKING:
     from odonata.results import Result
-
-#: Rows that are turned into Python objects at a time.
-_ROWS_AT_A_TIME = 10_000
 
 
 def write_trace(result: Result, path: Path) -> int:
@@ -72,89 +72,46 @@ def write_trace(result: Result, path: Path) -> int:
 
 def _events(result: Result) -> Iterator[dict[str, Any]]:
     names = result.jobs["name"].to_pylist()
-    recorded = set(np.unique(numbers(result.table("rank_activity"), "job")).tolist())
+    pairs = recorded_ranks(result)
+    recorded = {job for job, _ in pairs}
     for job in sorted(recorded):
         yield _metadata("process_name", job, 0, {"name": f"job {names[job]}"})
         yield _metadata("process_sort_index", job, 0, {"sort_index": job})
-    yield from _threads(result)
-    yield from _slices(result)
-    yield from _arrows(result, recorded)
-    yield from _counters(result, recorded)
+    for job, rank in pairs:
+        yield _metadata("thread_name", job, rank, {"name": f"rank {rank}"})
+        yield _metadata("thread_sort_index", job, rank, {"sort_index": rank})
+    for name, row in intervals(result):
+        args = {}
+        if row["cause_rank"] is not None:
+            args = {
+                "ended by a message of rank": row["cause_rank"],
+                "sent at (µs)": _microseconds(row["cause_ps"]),
+            }
+        yield {
+            "ph": "X",
+            "name": name,
+            "cat": row["activity"],
+            "pid": row["job"],
+            "tid": row["rank"],
+            "ts": _microseconds(row["begin_ps"]),
+            "dur": _microseconds(row["end_ps"] - row["begin_ps"]),
+            "args": args,
+        }
+    for number, row in messages(result, recorded):
+        shared = {"name": "message", "cat": "message", "id": number, "pid": row["job"]}
+        args = {"bytes": row["bytes"]}
+        begin, end = _microseconds(row["created_ps"]), _microseconds(row["delivered_ps"])
+        yield {**shared, "ph": "s", "tid": row["source_rank"], "ts": begin, "args": args}
+        # "bp": "e" ties it to the slice in which it arrives, not to the next one.
+        yield {**shared, "ph": "f", "bp": "e", "tid": row["destination_rank"], "ts": end}
+    for job, time, rate in delivered(result, recorded):
+        at = _microseconds(time)
+        yield {"ph": "C", "name": "delivered (GB/s)", "pid": job, "ts": at, "args": {"GB/s": rate}}
 
 
 def _metadata(name: str, process: int, thread: int, args: dict[str, Any]) -> dict[str, Any]:
     return {"ph": "M", "name": name, "pid": process, "tid": thread, "args": args}
 
 
-def _threads(result: Result) -> Iterator[dict[str, Any]]:
-    table = result.table("rank_activity")
-    pairs = np.unique(np.stack([numbers(table, "job"), numbers(table, "rank")]), axis=1)
-    for job, rank in pairs.T.tolist():
-        yield _metadata("thread_name", job, rank, {"name": f"rank {rank}"})
-        yield _metadata("thread_sort_index", job, rank, {"sort_index": rank})
-
-
 def _microseconds(ps: int) -> float:
     return ps / 1e6
-
-
-def _slices(result: Result) -> Iterator[dict[str, Any]]:
-    for batch in result.table("rank_activity").to_batches(max_chunksize=_ROWS_AT_A_TIME):
-        for row in batch.to_pylist():
-            name, args = row["activity"], {}
-            if row["collective"] is not None:
-                name = f"{row['collective']}: {name}"
-            if row["parallelism"] is not None:
-                name = f"{row['parallelism']}: {name}"
-            if row["cause_rank"] is not None:
-                args = {
-                    "ended by a message of rank": row["cause_rank"],
-                    "sent at (µs)": _microseconds(row["cause_ps"]),
-                }
-            yield {
-                "ph": "X",
-                "name": name,
-                "cat": row["activity"],
-                "pid": row["job"],
-                "tid": row["rank"],
-                "ts": _microseconds(row["begin_ps"]),
-                "dur": _microseconds(row["end_ps"] - row["begin_ps"]),
-                "args": args,
-            }
-
-
-def _arrows(result: Result, recorded: set[int]) -> Iterator[dict[str, Any]]:
-    number = 0
-    for batch in result.messages.to_batches(max_chunksize=_ROWS_AT_A_TIME):
-        for row in batch.to_pylist():
-            if row["job"] not in recorded:
-                continue
-            number += 1
-            shared = {"name": "message", "cat": "message", "id": number, "pid": row["job"]}
-            args = {"bytes": row["bytes"]}
-            begin, end = _microseconds(row["created_ps"]), _microseconds(row["delivered_ps"])
-            yield {**shared, "ph": "s", "tid": row["source_rank"], "ts": begin, "args": args}
-            # "bp": "e" ties it to the slice in which it arrives, not to the next one.
-            yield {**shared, "ph": "f", "bp": "e", "tid": row["destination_rank"], "ts": end}
-
-
-def _counters(result: Result, recorded: set[int]) -> Iterator[dict[str, Any]]:
-    table = result.timeline
-    times = numbers(table, "time_ps")
-    if len(np.unique(times)) < 2:
-        return
-    width = int(np.diff(np.unique(times))[0])
-    for job, time, delivered in zip(
-        numbers(table, "job").tolist(),
-        times.tolist(),
-        numbers(table, "delivered_bytes").tolist(),
-        strict=True,
-    ):
-        if job in recorded:
-            yield {
-                "ph": "C",
-                "name": "delivered (GB/s)",
-                "pid": job,
-                "ts": _microseconds(time),
-                "args": {"GB/s": delivered / width * 1e3},
-            }

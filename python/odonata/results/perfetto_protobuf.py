@@ -9,8 +9,8 @@ number or a length with this many bytes (https://protobuf.dev/programming-guides
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from odonata.columns import numbers
 if TYPE_CHECKING:
     from odonata.results import Result
 
+#: Rows that are turned into Python objects at a time.
 _ROWS_AT_A_TIME = 10_000
 #: Kinds of events.
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
@@ -95,6 +96,43 @@ class _Writer:
         return _message(1, content + _number(10, _SEQUENCE) + _number(13, _NEEDED))
 
 
+def recorded_ranks(result: Result) -> list[tuple[int, int]]:
+    """Job and rank of all that was recorded of what ranks did."""
+    table = result.table("rank_activity")
+    pairs = np.unique(np.stack([numbers(table, "job"), numbers(table, "rank")]), axis=1)
+    return [(job, rank) for job, rank in pairs.T.tolist()]
+
+
+def intervals(result: Result) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What ranks did: its name, and its row in ``rank_activity``."""
+    for batch in result.table("rank_activity").to_batches(max_chunksize=_ROWS_AT_A_TIME):
+        for row in batch.to_pylist():
+            parts = (row["parallelism"], row["collective"], row["activity"])
+            yield ": ".join(part for part in parts if part is not None), row
+
+
+def messages(result: Result, recorded: Collection[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The messages of some jobs, numbered from 1, each with its row."""
+    number = 0
+    for batch in result.messages.to_batches(max_chunksize=_ROWS_AT_A_TIME):
+        for row in batch.to_pylist():
+            if row["job"] in recorded:
+                number += 1
+                yield number, row
+
+
+def delivered(result: Result, recorded: Collection[int]) -> list[tuple[int, int, float]]:
+    """Job, time (ps) and GB/s of each slice of time of some jobs; nothing of a single slice."""
+    rows = result.timeline
+    times = numbers(rows, "time_ps")
+    slices = np.unique(times)
+    if len(slices) < 2:
+        return []
+    rates = numbers(rows, "delivered_bytes") / int(slices[1] - slices[0]) * 1e3
+    found = zip(numbers(rows, "job").tolist(), times.tolist(), rates.tolist(), strict=True)
+    return [one for one in found if one[0] in recorded]
+
+
 def packets(result: Result) -> Iterator[bytes]:
     """The packets of a result's timeline, in the order in which they are written.
 
@@ -108,70 +146,37 @@ def packets(result: Result) -> Iterator[bytes]:
     writer = _Writer()
     yield writer.first()
     names = result.jobs["name"].to_pylist()
-    activity = result.table("rank_activity")
-    pairs = np.unique(np.stack([numbers(activity, "job"), numbers(activity, "rank")]), axis=1)
-    recorded = set(pairs[0].tolist())
+    pairs = recorded_ranks(result)
+    recorded = {job for job, _ in pairs}
     for job in sorted(recorded):
         process = _message(3, _number(1, job + 1) + _text(6, f"job {names[job]}"))
         yield writer.track(writer.uuid("job", job), f"job {names[job]}", kind=process)
-    for job, rank in pairs.T.tolist():
+    for job, rank in pairs:
         # A thread's number may not be that of its process, which is its first.
         thread = _message(
             4, _number(1, job + 1) + _number(2, 2 + rank + (job << 32)) + _text(5, f"rank {rank}")
         )
         uuid, parent = writer.uuid("rank", job, rank), writer.uuid("job", job)
         yield writer.track(uuid, f"rank {rank}", parent, thread)
-    for batch in activity.to_batches(max_chunksize=_ROWS_AT_A_TIME):
-        for row in batch.to_pylist():
-            name = row["activity"]
-            if row["collective"] is not None:
-                name = f"{row['collective']}: {name}"
-            if row["parallelism"] is not None:
-                name = f"{row['parallelism']}: {name}"
-            track = writer.uuid("rank", row["job"], row["rank"])
-            yield writer.event(_BEGIN, track, row["begin_ps"], name)
-            yield writer.event(_END, track, row["end_ps"])
-    yield from _messages(writer, result, recorded)
-    yield from _rates(writer, result, recorded, names)
-    yield from _arrivals(writer, result)
-
-
-def _messages(writer: _Writer, result: Result, recorded: set[int]) -> Iterator[bytes]:
-    number = 0
-    for batch in result.messages.to_batches(max_chunksize=_ROWS_AT_A_TIME):
-        for row in batch.to_pylist():
-            if row["job"] not in recorded:
-                continue
-            number += 1
-            for field, end, moment in (
-                (47, "source_rank", "created_ps"),
-                (48, "destination_rank", "delivered_ps"),
-            ):
-                track = writer.uuid("rank", row["job"], row[end])
-                name = "sends" if field == 47 else "receives"
-                yield writer.event(_INSTANT, track, row[moment], name, _fixed(field, number))
-
-
-def _rates(
-    writer: _Writer, result: Result, recorded: set[int], names: list[str]
-) -> Iterator[bytes]:
-    rows = result.timeline
-    times = numbers(rows, "time_ps")
-    slices = np.unique(times)
-    if len(slices) < 2:
-        return
-    width = int(slices[1] - slices[0])
+    for name, row in intervals(result):
+        track = writer.uuid("rank", row["job"], row["rank"])
+        yield writer.event(_BEGIN, track, row["begin_ps"], name)
+        yield writer.event(_END, track, row["end_ps"])
+    for number, row in messages(result, recorded):
+        for field, name, end, moment in (
+            (47, "sends", "source_rank", "created_ps"),
+            (48, "receives", "destination_rank", "delivered_ps"),
+        ):
+            track = writer.uuid("rank", row["job"], row[end])
+            yield writer.event(_INSTANT, track, row[moment], name, _fixed(field, number))
+    rates = delivered(result, recorded)
     counter = _message(8, _text(6, "GB/s"))
-    for job in sorted(recorded):
+    for job in sorted(recorded) if rates else ():
         uuid, parent = writer.uuid("rate", job), writer.uuid("job", job)
         yield writer.track(uuid, f"delivered to {names[job]}", parent, counter)
-    amounts = numbers(rows, "delivered_bytes").tolist()
-    for job, time, amount in zip(
-        numbers(rows, "job").tolist(), times.tolist(), amounts, strict=True
-    ):
-        if job in recorded:
-            value = _double(44, amount / width * 1e3)
-            yield writer.event(_COUNTER, writer.uuid("rate", job), time, more=value)
+    for job, time, rate in rates:
+        yield writer.event(_COUNTER, writer.uuid("rate", job), time, more=_double(44, rate))
+    yield from _arrivals(writer, result)
 
 
 def _arrivals(writer: _Writer, result: Result) -> Iterator[bytes]:
