@@ -1,6 +1,7 @@
 """Pictures of a result.
 
-Each picture is drawn by one module of this package; this one offers them as methods.
+Each picture is drawn by one module of this package, whose function fills an empty figure with what
+a result shows; this one offers them as methods.
 """
 
 from __future__ import annotations

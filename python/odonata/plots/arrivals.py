@@ -22,12 +22,7 @@ _LINES = ("solid", "dashed", "dotted", "dashdot")
 
 
 def draw_arrivals(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws what arrives per second at all recorded routers together, by job and link class.
-
-    Args:
-        figure: An empty figure.
-        result: Of a run that recorded it (``[record] arrivals``).
-    """
+    """Draws what arrives per second at all recorded routers together, by job and link class."""
     table = result.table("arrivals")
     if not table.num_rows:
         message = "Nothing was recorded; set [record] arrivals in the scenario."

@@ -59,12 +59,7 @@ def block_size(ranks: int) -> int:
 
 
 def draw_communication(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws the communication matrix of each closed-loop job.
-
-    Args:
-        figure: An empty figure.
-        result: Whose ranks.
-    """
+    """Draws the communication matrix of each closed-loop job."""
     recorded = np.unique(numbers(result.table("communication"), "job"))[:MOST_JOBS].tolist()
     if not recorded:
         draw_empty(
@@ -109,12 +104,7 @@ def draw_communication(figure: Figure | SubFigure, result: Result) -> None:
 
 
 def draw_message_sizes(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws how many messages of which size each closed-loop job sent, and their bytes.
-
-    Args:
-        figure: An empty figure.
-        result: Whose messages.
-    """
+    """Draws how many messages of which size each closed-loop job sent, and their bytes."""
     table = result.table("message_sizes")
     job_of_row = numbers(table, "job")
     jobs = np.unique(job_of_row)[:MOST_JOBS].tolist()

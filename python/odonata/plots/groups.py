@@ -28,10 +28,6 @@ def draw_group_heatmap(figure: Figure | SubFigure, result: Result) -> None:
     The diagonal shows the links within the group. Pairs without a link stay grey. A network
     of one group is shown router by router, one of a single router by its busiest nodes. Above 256
     groups or routers, neighbouring ones share a row.
-
-    Args:
-        figure: An empty figure.
-        result: Whose links.
     """
     links = result.links
     source_router = numbers(links, "from_router")

@@ -25,12 +25,7 @@ BINS = 90
 
 
 def draw_latency(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws the share of messages per latency, and below it each job's quantiles.
-
-    Args:
-        figure: An empty figure.
-        result: Whose messages.
-    """
+    """Draws the share of messages per latency, and below it each job's quantiles."""
     jobs = [row for row in result.jobs.to_pylist() if row["message_latency_median_ps"] is not None]
     if not jobs:
         draw_empty(figure, TITLE, "No message was measured.")

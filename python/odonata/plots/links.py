@@ -20,12 +20,7 @@ TITLE = "Link load by class"
 
 
 def draw_link_load(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws, per link class, utilisation and blocking of all links, most loaded first.
-
-    Args:
-        figure: An empty figure.
-        result: Whose links.
-    """
+    """Draws, per link class, utilisation and blocking of all links, most loaded first."""
     links = result.links
     measured = result.measured_ps
     if not measured or not len(links):

@@ -26,12 +26,7 @@ _PAD = 0.06
 
 
 def draw_overview(figure: Figure, result: Result) -> None:
-    """Draws latency, link load, group heat map and timeline under a headline.
-
-    Args:
-        figure: An empty figure, about 13 × 9 inches.
-        result: What to show.
-    """
+    """Draws latency, link load, group heat map and timeline under a headline."""
     # The room for labels is measured here, once: a constrained layout does so four times, which
     # takes longer than all that is drawn.
     figure.set_layout_engine(None)

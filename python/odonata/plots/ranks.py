@@ -33,12 +33,7 @@ PARTS = (
 
 
 def draw_ranks(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws, for every rank of each closed-loop job, its time by what it did.
-
-    Args:
-        figure: An empty figure.
-        result: Whose ranks.
-    """
+    """Draws, for every rank of each closed-loop job, its time by what it did."""
     table = result.table("ranks")
     job_of_row = numbers(table, "job")
     jobs = np.unique(job_of_row)[:MOST_JOBS].tolist()

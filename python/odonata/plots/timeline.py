@@ -21,12 +21,7 @@ MOST_SLICES = 320
 
 
 def draw_timeline(figure: Figure | SubFigure, result: Result) -> None:
-    """Draws what each job delivers (filled) and injects (dotted) per second.
-
-    Args:
-        figure: An empty figure.
-        result: Whose traffic.
-    """
+    """Draws what each job delivers (filled) and injects (dotted) per second."""
     table = result.timeline
     end = int(result.meta["end_ps"])
     times = np.unique(numbers(table, "time_ps"))

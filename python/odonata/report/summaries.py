@@ -1,4 +1,7 @@
-"""What the terminal shows: summaries that a newcomer understands."""
+"""What the terminal shows: summaries that a newcomer understands.
+
+Each is printed on a console, with the directory where its tables and pictures lie.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +29,7 @@ if TYPE_CHECKING:
 
 
 def print_summary(console: Console, result: Result, directory: Path | None) -> None:
-    """Prints how a run went.
-
-    Args:
-        console: Where to.
-        result: Of the run.
-        directory: Where the result lies, if anywhere.
-    """
+    """Prints how a run went."""
     summary = result.summary_dict
     run = summary["run"]
     console.print()
@@ -176,14 +173,7 @@ _REPLICATED = (
 def print_replications(
     console: Console, scenario: Scenario, table: pa.Table, directory: Path
 ) -> None:
-    """Prints the main figures of replications with their intervals.
-
-    Args:
-        console: Where to.
-        scenario: What was simulated.
-        table: As of :func:`odonata.study.replication.replicate`.
-        directory: Where the results lie.
-    """
+    """Prints the main figures of replications, a table of ``replicate``, with their intervals."""
     from odonata.study.replication import figures_of_jobs
 
     count = table["replications"][0].as_py()
@@ -210,14 +200,7 @@ def print_replications(
 
 
 def print_saturation(console: Console, title: str, found: Saturation, directory: Path) -> None:
-    """Prints a load-latency curve and where it ends.
-
-    Args:
-        console: Where to.
-        title: Of the scenario.
-        found: The curve.
-        directory: Where the results lie.
-    """
+    """Prints a load-latency curve and where it ends."""
     console.print()
     if title:
         console.print(f"[bold]{escape(title)}[/]")
@@ -260,13 +243,7 @@ def print_saturation(console: Console, title: str, found: Saturation, directory:
 
 
 def print_design(console: Console, found: Design, directory: Path) -> None:
-    """Prints networks for a number of nodes side by side.
-
-    Args:
-        console: Where to.
-        found: The networks.
-        directory: Where the results lie.
-    """
+    """Prints networks for a number of nodes side by side."""
     console.print()
     rule = "full bandwidth at the least cost" if found.budget is None else "most bandwidth"
     within = "" if found.budget is None else f" for at most {found.budget:,.6g}"
@@ -308,13 +285,7 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
 
 
 def print_interference(console: Console, found: Interference, directory: Path) -> None:
-    """Prints how jobs slow each other down.
-
-    Args:
-        console: Where to.
-        found: What was simulated.
-        directory: Where the results lie.
-    """
+    """Prints how jobs slow each other down."""
     from odonata.study.interference import figures
 
     answer = figures(found)

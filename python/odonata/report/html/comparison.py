@@ -25,15 +25,7 @@ MOST_JOBS = 6
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of a comparison that ``odonata compare`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: As of all kinds; it changes nothing here.
-
-    Raises:
-        OutputError: If it holds no comparison.
-    """
+    """What is shown of a comparison that ``odonata compare`` has left in a directory."""
     content, found = load(directory)
     title = f"Comparison ({directory.name})" if brief else "Comparison"
     return _section(title, content, found.to_pylist())

@@ -20,15 +20,7 @@ _MARKERS = (
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of the networks that ``odonata design`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: As of all kinds; it changes nothing but the title here.
-
-    Raises:
-        OutputError: If it holds none.
-    """
+    """What is shown of the networks that ``odonata design`` has left in a directory."""
     found = load(directory)
     parts = [_summary(found), _delivered(found), _costs(found)]
     if found.left_out:

@@ -18,15 +18,7 @@ MOST_HELD = 40
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of the analysis that ``odonata interference`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: As of all kinds; it changes nothing here.
-
-    Raises:
-        OutputError: If it holds none.
-    """
+    """What is shown of the analysis that ``odonata interference`` has left in a directory."""
     found = load(directory)
     names = list(found.names)
     target = "all jobs" if found.target is None else names[found.target]

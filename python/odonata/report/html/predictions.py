@@ -21,15 +21,7 @@ _SPREAD = {
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of the predictions that ``odonata predict-collective`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: As of all kinds; it changes nothing but the title here.
-
-    Raises:
-        OutputError: If it holds none.
-    """
+    """What is shown of predictions of collectives in a directory."""
     found = load(directory)
     first = found.predictions[0]
     times = _by_size(found) if len(found.by_size) > 1 else _by_algorithm(found)

@@ -14,15 +14,7 @@ from odonata.results.stored import refusal
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of what a study that is a program has left.
-
-    Args:
-        directory: That of its results.
-        brief: Whether it is one of several: without the study's own pictures.
-
-    Raises:
-        OutputError: If it cannot be read.
-    """
+    """What is shown of a study that is a program; if `brief`, without its own pictures."""
     with reading(directory):
         name = next((one for one in TABLES_OF_PROGRAMS if (directory / one).is_file()), None)
         if name is None:

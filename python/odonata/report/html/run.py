@@ -52,12 +52,14 @@ MOST_WAITS = 40
 def section(directory: Path, *, brief: bool = False) -> Section:
     """What is shown of the run in a directory, or of the first of replications.
 
+    Modules of other kinds have the same function.
+
     Args:
-        directory: That of its results.
-        brief: Whether it is one of several: with fewer of its links one by one.
+        directory: The results'.
+        brief: Whether it is one of several: with less in detail, and the directory in the title.
 
     Raises:
-        OutputError: If it holds no result.
+        OutputError: If it holds none.
     """
     whole = directory
     repeated: list[Part] = []

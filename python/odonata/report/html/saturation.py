@@ -17,15 +17,7 @@ from odonata.study.saturation import LoadPoint, Saturation, answer, load
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of the search that ``odonata saturation`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: As of all kinds; it changes nothing here.
-
-    Raises:
-        OutputError: If it holds none.
-    """
+    """What is shown of the search that ``odonata saturation`` has left in a directory."""
     found = load(directory)
     scenario = Scenario.from_file(directory / SCENARIO_FILE)
     parts = [

@@ -25,15 +25,7 @@ MOST_SLICES = 1_200
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of the schedules that ``odonata schedule`` has left in a directory.
-
-    Args:
-        directory: That of its results.
-        brief: Whether it is one of several: with smaller charts.
-
-    Raises:
-        OutputError: If it holds no schedule.
-    """
+    """What is shown of schedules in a directory; if `brief`, with smaller charts."""
     schedules, answer = load_schedules(directory)
     parts = [
         _summary(schedules, answer),

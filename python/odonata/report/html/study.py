@@ -33,15 +33,7 @@ MOST_PICTURE_BYTES = 1_500_000
 
 
 def section(directory: Path, *, brief: bool = False) -> Section:
-    """What is shown of a study that ``odonata study`` or ``odonata sweep`` has left.
-
-    Args:
-        directory: That of its results.
-        brief: Whether it is one of several: without the study's own pictures.
-
-    Raises:
-        OutputError: If it holds no study.
-    """
+    """What is shown of a study or a sweep; if `brief`, without its own pictures."""
     study = StudyFile.from_file(directory / STUDY_FILE)
     points = read_dataset(directory, study)
     parts = [_summary(study, points), *_measures(study, points)]
