@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 from collections import Counter
@@ -330,6 +331,67 @@ def test_commands_show_what_has_failed(tmp_path: Path) -> None:
     drawn = runner.invoke(main, ["topology", "draw", str(file), "--out", str(picture)])
     assert drawn.exit_code == 0, drawn.output
     assert "out of service" in picture.read_text()
+
+
+@pytest.mark.parametrize(
+    ("seed", "tree", "optical", "message", "failures"),
+    [
+        # A leaf cut from the first switches of its pod: heights fell from another router by some
+        # circuits, and packets that had gone up by both orders waited for each other for ever.
+        (
+            554,
+            {"down": [2, 2, 6], "up": [2, 2]},
+            {"switch_ports": 3, "period": "2 us", "reconfiguration": "100 ns"},
+            "5 kB",
+            {
+                "links": [{"port": "0/3", "at": "3459613 ps"}],
+                "outages": [{"optical_switches": [4], "at": "6646106 ps"}],
+                "resend_after": "3 us",
+            },
+        ),
+        # A packet came to a router that had no way on by the tables of the next circuits.
+        (
+            2318,
+            {"down": [2, 3, 3], "up": [2, 2]},
+            {"switch_ports": 3, "period": "3 us", "reconfiguration": "500 ns"},
+            "2 kB",
+            {
+                "links": [{"port": "1/3", "at": "2767946 ps", "until": "4555245 ps"}],
+                "outages": [{"optical_switches": [2], "at": "1762146 ps", "until": "9204555 ps"}],
+                "resend_after": "3 us",
+                "reconvergence": "700 ns",
+            },
+        ),
+    ],
+)
+def test_circuits_that_follow_traffic_while_ways_break_close_no_circle(
+    seed: int,
+    tree: dict[str, Any],
+    optical: dict[str, Any],
+    message: str,
+    failures: dict[str, Any],
+) -> None:
+    """All that is created arrives or is lost with its job, on any number of threads."""
+    network = {
+        "family": "fat-tree",
+        **tree,
+        "routing": {"algorithm": "up-down", "choice": "by-load" if seed == 554 else "random"},
+        "optical": {"circuits": "traffic", **optical},
+    }
+    nodes = math.prod(tree["down"])
+    motif = {"kind": "all-to-all", "message": message, "window": 8}
+    data = {
+        "seed": seed,
+        "network": network,
+        "job": [{"nodes": nodes, "motif": motif}],
+        "failures": {"in_flight": "lost", "retries": 1, "reconvergence": "0 ns", **failures},
+    }
+    runs = [odonata.run(Scenario.from_dict(data), threads=threads) for threads in (1, 3)]
+    assert runs[0].jobs == runs[1].jobs and runs[0].links == runs[1].links
+    (job,), (losses,) = runs[0].jobs.to_pylist(), runs[0].table("losses").to_pylist()
+    assert job["bytes_created"] == job["bytes_delivered"] + losses["bytes_lost"]
+    assert (losses["bytes_lost"] > 0) == (losses["aborted_ps"] is not None)
+    assert losses["packets_lost"] > 0
 
 
 def _plan(draw: random.Random, optics: Any, end_ps: int, during: bool) -> dict[str, Any]:

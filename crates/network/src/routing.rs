@@ -47,6 +47,7 @@ mod usage;
 mod valiant;
 
 use odonata_declare::Named;
+use odonata_units::RouterId;
 use serde::{Deserialize, Serialize};
 
 use crate::topology::Topology;
@@ -506,6 +507,17 @@ impl AnyRouting {
             }
         }
         self.dispatch(Labels)
+    }
+
+    /// Two routers between which no way goes up and then down where heights are distances from the
+    /// routers that have nodes, so that they fall from the router with most links instead. In tables
+    /// that take each other's place both kinds together can deadlock.
+    pub fn without_order(&self) -> Option<(RouterId, RouterId)> {
+        match self {
+            Self::Tabled(tables) => tables.without_order,
+            Self::Steered(steered) => steered.without_order(),
+            _ => None,
+        }
     }
 
     /// Virtual channels per link that the algorithm uses.

@@ -96,10 +96,17 @@ pub(crate) struct RunPart {
 
 impl RunPart {
     fn routing(&self, spec: &RoutingSpec) -> Result<AnyRouting, RoutingError> {
-        let built = AnyRouting::new(&self.left, spec).or_else(|error| {
+        // Tables that take each other's place have to order routers alike.
+        let in_order = |left| {
+            let built = AnyRouting::new(left, spec)?;
+            match built.without_order().filter(|_| !self.otherwise.is_empty()) {
+                Some((from, to)) => Err(RoutingError::Disconnected { from, to }),
+                None => Ok(built),
+            }
+        };
+        let built = in_order(&self.left).or_else(|error| {
             let mut others = self.otherwise.iter();
-            let found = others.find_map(|left| AnyRouting::new(left, spec).ok());
-            found.ok_or(error)
+            others.find_map(|left| in_order(left).ok()).ok_or(error)
         })?;
         let last = self.otherwise.last();
         Ok(

@@ -10,6 +10,7 @@ mod losses;
 mod ranks;
 mod storage;
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use odonata_network::LinkKind;
@@ -151,33 +152,42 @@ pub struct ResultDeclaration {
     pub columns: Vec<ColumnDeclaration>,
 }
 
-/// A table while it is filled, with what is said of its columns.
-struct Filling {
+/// A table with what is said of its columns.
+struct Filled {
     table: Table,
     declaration: ResultDeclaration,
 }
 
-impl Filling {
-    fn new(name: &'static str, text: &'static str) -> Self {
+/// A table while it is filled, of a row for each of `rows`.
+struct Filling<'r, R> {
+    rows: &'r [R],
+    filled: Filled,
+}
+
+impl<'r, R> Filling<'r, R> {
+    fn new(rows: &'r [R], name: &'static str, text: &'static str) -> Self {
         Self {
-            table: Table::new(name),
-            declaration: ResultDeclaration {
-                name,
-                text,
-                columns: Vec::new(),
+            rows,
+            filled: Filled {
+                table: Table::new(name),
+                declaration: ResultDeclaration {
+                    name,
+                    text,
+                    columns: Vec::new(),
+                },
             },
         }
     }
 
-    fn add(
+    fn add<T>(
         &mut self,
-        name: &str,
-        text: &str,
-        kind: &'static str,
-        column: Column,
+        (name, text, kind): (&str, &str, &'static str),
+        column: fn(Vec<T>) -> Column,
+        value: impl Fn(&'r R) -> T,
     ) -> &mut ColumnDeclaration {
-        let columns = &mut self.declaration.columns;
-        self.table.columns.push((name.to_owned(), column));
+        let column = column(self.rows.iter().map(value).collect());
+        self.filled.table.columns.push((name.to_owned(), column));
+        let columns = &mut self.filled.declaration.columns;
         let place = columns.len();
         columns.push(ColumnDeclaration {
             name: name.to_owned(),
@@ -190,51 +200,50 @@ impl Filling {
         &mut columns[place]
     }
 
+    /// Numbers of the rows, from 0.
+    fn numbers(&mut self, name: &str, text: &str) {
+        let next = Cell::new(0);
+        self.i32(name, text, |_| next.replace(next.get() + 1));
+    }
+
     fn i8(
         &mut self,
         name: &str,
         text: &str,
-        values: impl Iterator<Item = u8>,
+        value: impl Fn(&'r R) -> u8,
     ) -> &mut ColumnDeclaration {
-        let column = Column::I8(values.map(|value| value as i8).collect());
-        self.add(name, text, "i8", column)
+        self.add((name, text, "i8"), Column::I8, |row| value(row) as i8)
     }
 
     fn i32(
         &mut self,
         name: &str,
         text: &str,
-        values: impl Iterator<Item = i32>,
+        value: impl Fn(&'r R) -> i32,
     ) -> &mut ColumnDeclaration {
-        self.add(name, text, "i32", Column::I32(values.collect()))
+        self.add((name, text, "i32"), Column::I32, value)
     }
 
-    fn i64(
-        &mut self,
-        name: &str,
-        text: &str,
-        values: impl Iterator<Item = u64>,
-    ) -> &mut ColumnDeclaration {
-        let column = Column::I64(values.map(|value| value as i64).collect());
-        self.add(name, text, "i64", column)
+    fn i64(&mut self, name: &str, text: &str, value: impl Fn(&'r R) -> u64) {
+        self.add((name, text, "i64"), Column::I64, |row| value(row) as i64);
     }
 
-    fn i64_or_none(&mut self, name: &str, text: &str, values: impl Iterator<Item = Option<u64>>) {
-        let column = Column::I64(values.map(|v| v.map_or(-1, |v| v as i64)).collect());
-        self.add(name, text, "i64", column).or_none();
+    fn i64_or_none(&mut self, name: &str, text: &str, value: impl Fn(&'r R) -> Option<u64>) {
+        let value = |row| value(row).map_or(-1, |value| value as i64);
+        self.add((name, text, "i64"), Column::I64, value).or_none();
     }
 
     fn f64(
         &mut self,
         name: &str,
         text: &str,
-        values: impl Iterator<Item = f64>,
+        value: impl Fn(&'r R) -> f64,
     ) -> &mut ColumnDeclaration {
-        self.add(name, text, "f64", Column::F64(values.collect()))
+        self.add((name, text, "f64"), Column::F64, value)
     }
 
-    fn text(&mut self, name: &str, text: &str, values: impl Iterator<Item = String>) {
-        self.add(name, text, "text", Column::Text(values.collect()));
+    fn text(&mut self, name: &str, text: &str, value: impl Fn(&'r R) -> String) {
+        self.add((name, text, "text"), Column::Text, value);
     }
 }
 
@@ -265,7 +274,7 @@ impl Run {
     }
 }
 
-fn filled(run: &Run) -> Vec<Filling> {
+fn filled(run: &Run) -> Vec<Filled> {
     vec![
         jobs::jobs(run),
         links::links(run),

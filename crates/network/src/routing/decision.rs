@@ -224,6 +224,14 @@ pub trait Routing: Send + Sync {
         true
     }
 
+    /// Whether there is no next hop for this packet, which enters the router at a time (ps). Only tables
+    /// that are made anew during a run, as circuits change that have failed, lack some: a packet that
+    /// came by an older one is lost there. Where it is true, [`Routing::next_hop`] must not be called.
+    fn lacks_hop(&self, at: RouterId, injected: bool, route: &PacketRoute, now_ps: u64) -> bool {
+        let _ = (at, injected, route, now_ps);
+        false
+    }
+
     /// [`Routing::possible_hops`] in two parts, for `verify`, which follows what many
     /// packets at a router have in common once for all of them: appends to `own`
     /// the hops of this packet, and to `as_if` packets at this router, not just

@@ -97,6 +97,7 @@ impl Tabled {
             choice,
             channels,
             ascending: false,
+            without_order: None,
         })
     }
 }

@@ -120,6 +120,14 @@ impl Layered {
         &self.parts[self.parts.partition_point(|part| part.first <= vc) - 1]
     }
 
+    /// The part of a packet that enters a router at a time (ps).
+    fn of_packet(&self, injected: bool, route: &PacketRoute, now_ps: u64) -> &Layer {
+        match injected {
+            true => &self.parts[self.parts.partition_point(|part| part.from <= now_ps) - 1],
+            false => self.of_channel(route.vc),
+        }
+    }
+
     fn any_part(&self, has: fn(&AnyRouting) -> bool) -> bool {
         self.parts.iter().any(|part| has(&part.routing))
     }
@@ -280,13 +288,7 @@ impl Routing for Layered {
         injected: bool,
         route: &mut PacketRoute,
     ) -> Hop {
-        let part = match injected {
-            true => {
-                let now = view.now_ps();
-                &self.parts[self.parts.partition_point(|part| part.from <= now) - 1]
-            }
-            false => self.of_channel(route.vc),
-        };
+        let part = self.of_packet(injected, route, view.now_ps());
         *route = part.inward(injected, *route);
         let hop = part.routing.dispatch(NextHop {
             view: LayerView {
@@ -320,6 +322,19 @@ impl Routing for Layered {
         }
         let mut parts = self.parts.iter().filter(|part| part.has_routes(from, to));
         parts.all(|part| part.routing.dispatch(Connects(from, to)))
+    }
+
+    fn lacks_hop(&self, at: RouterId, injected: bool, route: &PacketRoute, now_ps: u64) -> bool {
+        struct Lacks(RouterId, bool, PacketRoute, u64);
+        impl RoutingTask for Lacks {
+            type Output = bool;
+            fn run<R: Routing>(self, routing: &R) -> bool {
+                routing.lacks_hop(self.0, self.1, &self.2, self.3)
+            }
+        }
+        let part = self.of_packet(injected, route, now_ps);
+        let route = part.inward(injected, *route);
+        (part.routing).dispatch(Lacks(at, injected, route, now_ps))
     }
 
     fn possible_hops_in_parts(

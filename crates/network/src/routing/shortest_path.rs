@@ -61,6 +61,7 @@ impl Tabled {
             choice,
             channels,
             ascending: channels > 1,
+            without_order: None,
         })
     }
 }

@@ -109,6 +109,11 @@ impl Steered {
         })
     }
 
+    /// See [`AnyRouting::without_order`](super::AnyRouting::without_order).
+    pub(super) fn without_order(&self) -> Option<(RouterId, RouterId)> {
+        self.shortest.without_order
+    }
+
     /// All links up of a router.
     #[inline]
     fn ways_up(&self, at: RouterId) -> &[Hop] {

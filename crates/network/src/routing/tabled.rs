@@ -26,6 +26,8 @@ pub struct Tabled {
     pub(super) channels: u8,
     /// Whether the channel is the number of hops made so far rather than that of the table.
     pub(super) ascending: bool,
+    /// See [`AnyRouting::without_order`](super::AnyRouting::without_order).
+    pub(super) without_order: Option<(RouterId, RouterId)>,
 }
 
 /// Where the entry of a router and a destination is.
@@ -327,5 +329,9 @@ impl Routing for Tabled {
             route.vc = hop.vc;
             out.push((hop, route));
         }
+    }
+
+    fn lacks_hop(&self, at: RouterId, _injected: bool, route: &PacketRoute, _now_ps: u64) -> bool {
+        at.0 != route.destination_router && self.listed(at, route.destination_router).is_empty()
     }
 }

@@ -7,7 +7,7 @@ use odonata_units::RouterId;
 use super::channels::channel_count;
 use super::choice::{Choice, TabledKeys};
 use super::error::RoutingError;
-use super::next_hops::{LocalLink, NextHops, neighbours};
+use super::next_hops::{LocalLink, NextHops, NoPath, neighbours};
 use super::tabled::{Destinations, Index, Tabled};
 use super::{Algorithm, AlgorithmKeys, Hop, RoutingSpec, Usual};
 use crate::topology::Topology;
@@ -77,11 +77,15 @@ impl Tabled {
         let along = |height: &[i64]| {
             let rank = ranks(height);
             let table = NextHops::up_down(to.clone(), &neighbours, &rank)?;
-            Ok::<_, RoutingError>((table, rank))
+            Ok::<_, NoPath>((table, rank))
         };
-        let (table, rank) = match from_leaves.map(|height| along(&height)) {
-            Some(Ok(found)) => found,
-            _ => along(&heights_below_hub(&neighbours))?,
+        let (without_order, from_leaves) = match from_leaves.map(|height| along(&height)) {
+            Some(Err(NoPath { from, to })) => (Some((RouterId(from), RouterId(to))), None),
+            found => (None, found.and_then(Result::ok)),
+        };
+        let (table, rank) = match from_leaves {
+            Some(found) => found,
+            None => along(&heights_below_hub(&neighbours))?,
         };
         let divisors = divisors(&neighbours, &rank);
         let channels = channel_count("up-down", 1, 1, virtual_channels)?;
@@ -94,6 +98,7 @@ impl Tabled {
             choice,
             channels,
             ascending: false,
+            without_order,
         };
         let upward = |(router, links): (usize, &Vec<LocalLink>)| {
             let up = links

@@ -1,47 +1,45 @@
 //! The table of traffic classes.
 
-use odonata_run::{JobOutcome, JobPlan};
+use odonata_run::JobOutcome;
 
-use super::Filling;
+use super::{Filled, Filling};
 use crate::finished::Run;
 
+/// A class and what its jobs did.
+type Row<'r> = (&'r str, Vec<&'r JobOutcome>);
+
 /// One row per class.
-pub(super) fn traffic_classes(run: &Run) -> Filling {
+pub(super) fn traffic_classes(run: &Run) -> Filled {
     let classes = &run.scenario.network.router.traffic_classes;
     let outcome = &run.outcome;
-    let jobs = |class: usize| {
-        let of_class = move |plan: &JobPlan| usize::from(plan.class) == class;
-        let all = run.jobs.iter().zip(&outcome.jobs);
-        all.filter(move |(job, _)| of_class(&job.plan))
-            .map(|(_, outcome)| outcome)
+    let rows: Vec<Row<'_>> = (classes.iter().enumerate())
+        .map(|(class, declared)| {
+            let all = run.jobs.iter().zip(&outcome.jobs);
+            let of_class = all.filter(|(job, _)| usize::from(job.plan.class) == class);
+            let outcomes = of_class.map(|(_, outcome)| outcome).collect();
+            (declared.name.as_str(), outcomes)
+        })
+        .collect();
+    let sum = |of: fn(&JobOutcome) -> u64| {
+        move |(_, jobs): &Row<'_>| jobs.iter().map(|&job| of(job)).sum::<u64>()
     };
-    let sum = |of: fn(&JobOutcome) -> u64| (0..classes.len()).map(move |c| jobs(c).map(of).sum());
     let seconds = outcome.end.0.saturating_sub(outcome.warmup.0) as f64 * 1e-12;
-    let rate = |bytes: u64| match seconds > 0.0 {
-        true => bytes as f64 / seconds,
-        false => f64::NAN,
+    let rate = |of: fn(&JobOutcome) -> u64| {
+        move |row: &Row<'_>| match seconds > 0.0 {
+            true => sum(of)(row) as f64 / seconds,
+            false => f64::NAN,
+        }
     };
     let mut table = Filling::new(
+        &rows,
         "traffic_classes",
         "What classes of traffic sent: one row per class, in the order of the scenario (none without \
              `network.router.traffic_class`). See \
              [traffic classes](congestion-control.md#traffic-classes).",
     );
-    table.i32(
-        "traffic_class",
-        "row number, from 0",
-        0..classes.len() as i32,
-    );
-    table.text(
-        "name",
-        "name in the scenario",
-        classes.iter().map(|class| class.name.clone()),
-    );
-    table.i32(
-        "jobs",
-        "jobs of the class",
-        (0..classes.len()).map(|class| jobs(class).count() as i32),
-    );
+    table.numbers("traffic_class", "row number, from 0");
+    table.text("name", "name in the scenario", |row| row.0.to_owned());
+    table.i32("jobs", "jobs of the class", |row| row.1.len() as i32);
     table.i64(
         "bytes_created",
         "bytes of the messages that its jobs created",
@@ -56,15 +54,15 @@ pub(super) fn traffic_classes(run: &Run) -> Filling {
         .f64(
             "offered_bytes_per_s",
             "bytes created after the warm-up, per second from then to the end of the run",
-            sum(|job| job.bytes_created_measured).map(rate),
+            rate(|job| job.bytes_created_measured),
         )
         .or_none();
     table
         .f64(
             "accepted_bytes_per_s",
             "bytes delivered after the warm-up, per second from then to the end of the run",
-            sum(|job| job.bytes_delivered_measured).map(rate),
+            rate(|job| job.bytes_delivered_measured),
         )
         .or_none();
-    table
+    table.filled
 }

@@ -5,11 +5,12 @@ use odonata_network::{LinkKind, Peer, Topology};
 use odonata_run::LinkOutcome;
 use odonata_units::{NodeId, PortId, RouterId};
 
-use super::{Filling, id, kind_code};
+use super::{Filled, Filling, id, kind_code};
 use crate::finished::Run;
 
 /// Both ends of one direction of a link.
 struct Direction<'a> {
+    number: u64,
     port: PortId,
     from_router: i32,
     from_node: i32,
@@ -37,6 +38,7 @@ fn directions<'a>(topology: &'a Topology, run: &'a Run) -> Vec<Direction<'a>> {
             }
         };
         rows.push(Direction {
+            number: rows.len() as u64,
             port: PortId::from_index(index),
             from_router: id(from.0),
             from_node: -1,
@@ -50,6 +52,7 @@ fn directions<'a>(topology: &'a Topology, run: &'a Run) -> Vec<Direction<'a>> {
     for (node, &port) in topology.port_of_node.iter().enumerate() {
         let to = router_of_port[port.index()];
         rows.push(Direction {
+            number: rows.len() as u64,
             port,
             from_router: -1,
             from_node: id(NodeId::from_index(node).0),
@@ -63,199 +66,171 @@ fn directions<'a>(topology: &'a Topology, run: &'a Run) -> Vec<Direction<'a>> {
     rows
 }
 
-pub(super) fn links(run: &Run) -> Filling {
+pub(super) fn links(run: &Run) -> Filled {
     let topology = &run.topology;
     let rows = directions(topology, run);
-    let each = || rows.iter();
     let class = |row: &Direction<'_>| topology.link_class(row.port);
     let measured = run.measured_ps() as f64;
     let mut table = Filling::new(
+        &rows,
         "links",
         "One row per direction of every link: first the directions in which router ports send, in \
              port order, then those in which nodes send into their routers. Counts begin after the \
              warm-up.",
     );
-    table.i64("link", "row number, from 0", 0..rows.len() as u64);
+    table.i64("link", "row number, from 0", |row| row.number);
     table
-        .i8(
-            "kind",
-            "`terminal`, `local` or `global`",
-            each().map(|row| kind_code(class(row).kind)),
-        )
+        .i8("kind", "`terminal`, `local` or `global`", |row| {
+            kind_code(class(row).kind)
+        })
         .names(LinkKind::NAMES);
     table
-        .i8(
-            "class",
-            "link class of the scenario",
-            each().map(|row| topology.class_of_port[row.port.index()].0),
-        )
+        .i8("class", "link class of the scenario", |row| {
+            topology.class_of_port[row.port.index()].0
+        })
         .meta("link_classes");
     table
         .i32(
             "from_router",
             "sending router; empty if a node sends",
-            each().map(|row| row.from_router),
+            |row| row.from_router,
         )
         .or_none();
     table
         .i32(
             "from_node",
             "sending node; empty if a router sends",
-            each().map(|row| row.from_node),
+            |row| row.from_node,
         )
         .or_none();
     table
         .i32(
             "to_router",
             "receiving router; empty if a node receives",
-            each().map(|row| row.to_router),
+            |row| row.to_router,
         )
         .or_none();
     table
         .i32(
             "to_node",
             "receiving node; empty if a router receives",
-            each().map(|row| row.to_node),
+            |row| row.to_node,
         )
         .or_none();
-    table.i32(
-        "from_group",
-        "group of the sender",
-        each().map(|row| row.from_group),
-    );
-    table.i32(
-        "to_group",
-        "group of the receiver",
-        each().map(|row| row.to_group),
-    );
+    table.i32("from_group", "group of the sender", |row| row.from_group);
+    table.i32("to_group", "group of the receiver", |row| row.to_group);
     table
         .i32(
             "port",
             "port of the sending router; empty if a node sends",
-            each().map(|row| match row.from_router {
+            |row| match row.from_router {
                 -1 => -1,
                 router => id(row.port.0 - topology.first_port[router as usize]),
-            }),
+            },
         )
         .or_none();
-    table.i64(
-        "bandwidth_bytes_per_s",
-        "bandwidth",
-        each().map(|row| class(row).bandwidth.bytes_per_second()),
-    );
-    table.i64(
-        "latency_ps",
-        "latency of the wire",
-        each().map(|row| class(row).latency.0),
-    );
+    table.i64("bandwidth_bytes_per_s", "bandwidth", |row| {
+        class(row).bandwidth.bytes_per_second()
+    });
+    table.i64("latency_ps", "latency of the wire", |row| {
+        class(row).latency.0
+    });
     table.i64(
         "bytes",
         "bytes sent in the measured time; of packets that are only partly sent within it, that \
              part",
-        each().map(|row| row.outcome.bytes),
+        |row| row.outcome.bytes,
     );
     table.i64(
         "packets",
         "packets whose sending began in the measured time",
-        each().map(|row| row.outcome.packets),
+        |row| row.outcome.packets,
     );
     table.i64(
         "busy_ps",
         "part of the measured time during which the link was sending",
-        each().map(|row| row.outcome.busy_ps),
+        |row| row.outcome.busy_ps,
     );
     table.i64(
         "stall_ps",
         "time during which the link was free and packets waited for it, but the buffer at its \
              other end had no room for any of them",
-        each().map(|row| row.outcome.stall_ps),
+        |row| row.outcome.stall_ps,
     );
     table.f64(
         "utilisation",
         "`busy_ps` as a fraction of the measured time; never above 1",
-        each().map(|row| {
+        |row| {
             if measured > 0.0 {
                 row.outcome.busy_ps as f64 / measured
             } else {
                 0.0
             }
-        }),
+        },
     );
-    table
+    table.filled
 }
 
-pub(super) fn routers(run: &Run) -> Filling {
+pub(super) fn routers(run: &Run) -> Filled {
     let topology = &run.topology;
     // Row and column exist in two-dimensional groups only.
     let place = |router: usize| topology.position_in_group.get(router);
-    let each = || 0..topology.routers();
-    let mut table = Filling::new("routers", "One row per router.");
-    table.i32(
-        "router",
-        "row number, from 0",
-        each().map(|router| id(router as u32)),
-    );
-    table.i32(
-        "group",
-        "group that the router belongs to",
-        topology.group_of_router.iter().map(|group| id(group.0)),
-    );
+    let rows: Vec<_> = topology.group_of_router.iter().enumerate().collect();
+    let mut table = Filling::new(&rows, "routers", "One row per router.");
+    table.numbers("router", "row number, from 0");
+    table.i32("group", "group that the router belongs to", |row| {
+        id(row.1.0)
+    });
     table
         .i32(
             "row",
             "row of the router, in two-dimensional groups",
-            each().map(|router| place(router).map_or(-1, |place| i32::from(place.0))),
+            |row| place(row.0).map_or(-1, |place| i32::from(place.0)),
         )
         .or_none();
     table
         .i32(
             "column",
             "column of the router, in two-dimensional groups",
-            each().map(|router| place(router).map_or(-1, |place| i32::from(place.1))),
+            |row| place(row.0).map_or(-1, |place| i32::from(place.1)),
         )
         .or_none();
-    table
+    table.filled
 }
 
-pub(super) fn timeline(run: &Run) -> Filling {
+pub(super) fn timeline(run: &Run) -> Filled {
     let timeline = &run.outcome.timeline;
     let jobs = run.jobs.len();
-    let rows = timeline.activity.len();
-    let each = || timeline.activity.iter();
+    let rows: Vec<_> = timeline.activity.iter().enumerate().collect();
     let mut table = Filling::new(
+        &rows,
         "timeline",
         "One row per slice of time and job, over the whole run (warm-up included).",
     );
-    table.i64(
-        "time_ps",
-        "start of the slice",
-        (0..rows).map(|row| (row / jobs.max(1)) as u64 * timeline.bin.0),
-    );
-    table.i32(
-        "job",
-        "the job's row in `jobs`",
-        (0..rows).map(|row| (row % jobs.max(1)) as i32),
-    );
+    table.i64("time_ps", "start of the slice", |row| {
+        (row.0 / jobs.max(1)) as u64 * timeline.bin.0
+    });
+    table.i32("job", "the job's row in `jobs`", |row| {
+        (row.0 % jobs.max(1)) as i32
+    });
     table.i64(
         "injected_bytes",
         "bytes that the job's nodes sent into the network",
-        each().map(|a| a.injected_bytes),
+        |row| row.1.injected_bytes,
     );
     table.i64(
         "delivered_bytes",
         "bytes that the job's nodes received",
-        each().map(|a| a.delivered_bytes),
+        |row| row.1.delivered_bytes,
     );
-    table.i64(
-        "messages",
-        "messages that arrived completely",
-        each().map(|a| a.messages),
-    );
+    table.i64("messages", "messages that arrived completely", |row| {
+        row.1.messages
+    });
     table.i64(
         "message_latency_sum_ps",
         "sum of these messages' latencies, from creation to the arrival of the last \
              byte",
-        each().map(|a| a.latency_ps),
+        |row| row.1.latency_ps,
     );
-    table
+    table.filled
 }

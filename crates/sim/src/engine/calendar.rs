@@ -197,10 +197,16 @@ impl Calendar {
         }
     }
 
+    /// First point in time of window `window`.
+    #[inline(always)]
+    pub fn start_of(&self, window: u64) -> u64 {
+        window << self.shift
+    }
+
     /// First point in time after window `window`, or where it is cut off.
     #[inline(always)]
     pub fn end_of(&self, window: u64) -> u64 {
-        ((window + 1) << self.shift).min(self.limit)
+        self.start_of(window + 1).min(self.limit)
     }
 
     /// Cuts off at `limit` the window that it lies in: its later events stay pending.
@@ -301,7 +307,7 @@ impl Calendar {
     /// When that window begins, or goes on if it has been cut off.
     pub fn next_time(&self) -> Option<u64> {
         let next = self.next_window();
-        next.map(|window| (window << self.shift).max(self.reached))
+        next.map(|window| self.start_of(window).max(self.reached))
     }
 
     /// The first window that may still get events.
@@ -341,7 +347,7 @@ impl Calendar {
         let place = window as usize & (WHEEL - 1);
         let mut taken = std::mem::take(&mut self.wheel[place]);
         self.occupied[place / 64] &= !(1 << (place % 64));
-        let start = window << self.shift;
+        let start = self.start_of(window);
         if self.next == window {
             for late in taken.extract_if(.., |event| event.time >= end) {
                 self.push_to_wheel(window, late);

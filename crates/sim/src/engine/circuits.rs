@@ -294,10 +294,7 @@ impl<'c> Circuits<'c> {
             let partition = partition_of(partitions, shared, port);
             let tables = partition.routing.tables.clone();
             for slot in slots {
-                match partition.is_cut_off(slot, 1, at) {
-                    true => partition.drop_at_router(slot, at),
-                    false => tables.get().route_again(partition, router, slot, at),
-                }
+                tables.get().route_again(partition, router, slot, at);
             }
         }
         self.silence(partitions);
@@ -532,7 +529,8 @@ impl<M: Model> Partition<'_, M> {
         slots
     }
 
-    /// Routes a packet that waits at a router once more, and lets it wait for what comes out.
+    /// Routes a packet that waits at a router once more, and lets it wait for what comes out; it is
+    /// lost if nothing does.
     pub(super) fn route_again<R: Routing>(
         &mut self,
         routing: &R,
@@ -540,6 +538,9 @@ impl<M: Model> Partition<'_, M> {
         slot: u32,
         now: u64,
     ) {
+        if self.is_cut_off(routing, router, slot, 1, now) {
+            return self.drop_at_router(slot, now);
+        }
         self.decide_again(routing, router, slot, now);
         let first = self
             .shared

@@ -7,7 +7,8 @@ use super::*;
 use crate::routing::properties::{network, spec};
 use crate::routing::testing::{dragonfly, fat_tree, lattice, random_walks};
 use crate::routing::{
-    Algorithm, AnyRouting, Layered, Routing, RoutingError, RoutingSpec, RoutingTask, Tabled,
+    Algorithm, AnyRouting, Choice, Layered, PacketRoute, Routing, RoutingError, RoutingSpec,
+    RoutingTask, Tabled,
 };
 use crate::topology::FatTreeShape;
 use crate::verify::{Verdict, verify};
@@ -177,13 +178,51 @@ fn a_fat_tree_without_a_spine_is_routed_over_the_others() {
     let (damaged, losses) = failures.of(whole.clone()).unwrap();
     assert_eq!((losses.nodes, losses.links), (0, 4));
     let ways = |topology: &Topology| {
-        let table = Tabled::up_down(topology, crate::routing::Choice::Random, None).unwrap();
-        let route = crate::routing::PacketRoute::injected(RouterId(3), 0);
+        let table = Tabled::up_down(topology, Choice::Random, None).unwrap();
+        let route = PacketRoute::injected(RouterId(3), 0);
         let mut hops = Vec::new();
         table.possible_hops(RouterId(0), true, &route, &mut hops);
         hops.len()
     };
     assert_eq!((ways(&whole), ways(&damaged)), (4, 3));
+}
+
+/// Two pods of leaves 0 and 1, 4 and 5 below switches 2 and 3, 6 and 7, of which the first and the second
+/// meet at other tops. Leaf 0 without its link to switch 2 is reached by switch 3 alone; if leaf 4 keeps
+/// its link to switch 6 alone as well, the two reach each other by a third leaf alone.
+#[test]
+fn tables_say_where_no_way_goes_up_and_then_down() {
+    let whole = fat_tree(&FatTreeShape {
+        down: vec![2, 2, 2],
+        up: vec![2, 2],
+        parallel: vec![1, 1],
+        nodes: 8,
+    });
+    let cut = |topology: Topology, a, b| {
+        let ends = Ends::Routers(RouterId(a), RouterId(b));
+        links(ends, None, 0.0).of(topology).unwrap().0
+    };
+    let tables = |topology: &Topology| Tabled::up_down(topology, Choice::Random, None).unwrap();
+    let lacking = |tables: &Tabled, to| -> Vec<u32> {
+        let route = PacketRoute::injected(RouterId(to), 0);
+        let lacks = |&at: &u32| tables.lacks_hop(RouterId(at), false, &route, 0);
+        (0..whole.routers() as u32)
+            .filter(lacks)
+            .collect::<Vec<_>>()
+    };
+    let order = |topology: &Topology| AnyRouting::Tabled(tables(topology)).without_order();
+    assert!(lacking(&tables(&whole), 0).is_empty());
+    let without_one = cut(whole.clone(), 0, 2);
+    // The tops of switch 2, 8 and 10, lead to switch 6 besides.
+    assert_eq!(lacking(&tables(&without_one), 0), [2, 6, 8, 10]);
+    assert!(lacking(&tables(&without_one), 1).is_empty());
+    assert_eq!(order(&without_one), None);
+    let without_two = cut(without_one, 4, 7);
+    assert!(matches!(
+        order(&without_two),
+        Some((RouterId(0), RouterId(4)) | (RouterId(4), RouterId(0)))
+    ));
+    assert!(lacking(&tables(&without_two), 0).is_empty());
 }
 
 #[test]

@@ -100,7 +100,7 @@ impl<M: Model> Partition<'_, M> {
         let slot = event.payload();
         let now = self.window.start + event.offset();
         let keeps_decisions = self.routing.keeps_decisions;
-        if keeps_decisions && self.is_cut_off(slot, 0, now) {
+        if keeps_decisions && self.is_cut_off(routing, router, slot, 0, now) {
             self.drop_at_router(slot, now);
             return;
         }

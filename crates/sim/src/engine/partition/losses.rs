@@ -1,5 +1,8 @@
 //! Packets that links lose: they come back to their nodes, which send them again, or give up.
 
+use odonata_network::Routing;
+use odonata_units::RouterId;
+
 use super::Partition;
 use crate::engine::calendar::{Event, Kind};
 use crate::engine::interface::OutMessage;
@@ -28,16 +31,26 @@ pub(super) struct LostOnLink {
 }
 
 impl<M: Model> Partition<'_, M> {
-    /// Whether no route leads from a packet's node to where it goes, if the packet is at the node's
-    /// router: if it has been routed by as many routers.
+    /// Whether no route leads on from a router (local number) at which a packet is that `routers` have
+    /// routed: its nodes are apart as it enters the network, or the router has no hop for it.
     #[cold]
-    pub(in crate::engine) fn is_cut_off(&self, slot: u32, routers: u16, now: u64) -> bool {
+    pub(in crate::engine) fn is_cut_off<R: Routing>(
+        &self,
+        routing: &R,
+        router: u32,
+        slot: u32,
+        routers: u16,
+        now: u64,
+    ) -> bool {
         let (Some(outages), packet) = (&self.routing.outages, &self.packets.hot[slot as usize])
         else {
             return false;
         };
         let destination = || self.packets.contents[slot as usize].destination;
-        packet.routers == routers && outages.are_apart(packet.source, destination(), now)
+        let enters = packet.routers == routers;
+        let at = RouterId(self.base_router + router);
+        enters && outages.are_apart(packet.source, destination(), now)
+            || routing.lacks_hop(at, enters, &packet.route, now)
     }
 
     /// Drops a packet that has just arrived at a router.

@@ -115,7 +115,7 @@ impl<M: Model> Partition<'_, M> {
     ) {
         self.calendar.take(window, grouped);
         self.window.end = self.calendar.end_of(window);
-        self.window.start = window << self.shared.window_shift();
+        self.window.start = self.calendar.start_of(window);
         for index in 0..NAMED_AHEAD.min(grouped.groups.len() - 1) {
             self.prefetch_named(grouped, index);
         }
