@@ -83,7 +83,8 @@ SizedSpread | ### Spread by size | `[[machine.spread]]`
 SizedError | ### Errors by size | `[[machine.errors]]`
 Background | ### Background | `[machine.background]`
 SharedNodes | ### Shared nodes | `[machine.shared]`
-MessageCosts | ### Costs of NCCL's messages | `[machine.shared.ll]`, `[machine.shared.exchange]`
+MessageCosts | ### Costs of NCCL's messages | `[machine.shared.ll]`, `[machine.shared.exchange]`, `exchange` of `[[machine.many_ranks]]`
+InlineMessages | ### Inline messages | `[machine.shared] exchange_inline`
 ManyRanks | ### Many ranks | `[[machine.many_ranks]]`
 FreshBuffers | ### Fresh buffers | `[machine.fresh_buffers]`
 Job | ## Jobs | `[[job]]`, once for each job

@@ -1,6 +1,7 @@
 """Calibration of real machines with measured collectives."""
 
 import itertools
+from dataclasses import replace
 from itertools import cycle
 from types import SimpleNamespace
 from typing import Any
@@ -227,6 +228,70 @@ def test_messages_of_nccl_cost_by_way():
     # Longer messages than NCCL's longest stand for several, which cost beside each other.
     (_, longest), (_, beyond) = found.times[-2:]
     assert longest == beyond
+
+
+OF_GPUS = """
+rank_bandwidth = "5 GB/s"
+[mpi]
+collectives = "nccl"
+[[machine.many_ranks]]
+above = 16
+exchange = { send_overhead = "3 us", receive_overhead = "5 us" }
+[machine.shared]
+per_node = 2
+rank_bandwidth = "5 GB/s"
+send_overhead = "1 us"
+receive_overhead = "1 us"
+exchange_inline = { up_to = "192 B", overhead = "10 us" }
+"""
+
+
+def test_short_messages_to_each_and_those_of_many_ranks_cost_their_own():
+    """Up to 192 B a block is copied by its sender, 10 us for each of those on other nodes; beyond
+    16 ranks a message costs its ends 6 us more."""
+    predictor = Predictor(small(OF_GPUS))
+
+    def time(block: int, nodes: int, of: str = "alltoall") -> float:
+        size = block * 2 * nodes
+        return predictor.predict(predictor.case(HOSTS[:nodes], of, "auto", size, 2)).median_ns
+
+    others = 2 * (8 - 1)
+    assert time(192, 8) - time(193, 8) == pytest.approx(others * 10_000, rel=0.01)
+    assert time(193, 9) - time(193, 8) == pytest.approx(others * 6_000 + 2 * 8_000, rel=0.05)
+    # Nothing else is in the memory of GPUs when it is sent, or waits for so many.
+    assert time(192, 4, "allgather") < time(193, 4, "allgather") + 100
+
+
+def test_short_messages_to_each_are_calibrated_by_themselves():
+    """The rows say 14 us where the scenario says 10: what all other rows are fitted to stays."""
+    scenario = small(OF_GPUS)
+    predictor = Predictor(scenario)
+    true = replace(HostModel.of(scenario, 2), inline=(192, 14_000.0))
+    sizes = {"alltoall": [1 << power for power in range(6, 27)]}
+    sizes |= dict.fromkeys(("allreduce", "allgather"), [1 << power for power in range(16, 27)])
+    rows = [
+        Measurement(
+            **{"source": "made", "test": "nccl-tests", "operation": operation},
+            **{"name": "out of place", "algorithm": "auto", "library": "nccl", "bytes": size},
+            **{"ranks": 2 * nodes, "per_node": 2, "iterations": 20, "statistic": "mean"},
+            median_ns=predictor.time_ns(case, true),
+            p10_ns=float("nan"),
+            p90_ns=float("nan"),
+            hosts=tuple(HOSTS[:nodes]),
+        )
+        for nodes in (2, 4)
+        for operation, listed in sizes.items()
+        for size in listed
+        if size >= 2 * nodes
+        for case in [predictor.case(HOSTS[:nodes], operation, "auto", size, 2)]
+    ]
+    found = calibrate(scenario, rows)
+    assert all(row.bytes >= 1 << 16 for row in found.used)
+    assert found.parameters[-1].low <= found.parameters[-1].high
+    assert found.host_model.inline is not None
+    assert found.host_model.inline == (192, pytest.approx(14_000, rel=0.1))
+    keys = fragment(found)["machine"]["shared"]["exchange_inline"]
+    assert keys == {"up_to": "192 B", "overhead": f"{found.parameters[-1].value:.0f} ns"}
 
 
 def test_calibration_says_what_it_needs():

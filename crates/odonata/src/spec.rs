@@ -50,8 +50,8 @@ pub use job::{
 pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
 pub use link::{Link, LinkKind, UsualLink};
 pub use machine::{
-    Background, FreshBuffers, HostRange, Machine, ManyRanks, MessageCosts, SharedNodes, SizedError,
-    SizedRate, SizedSpread,
+    Background, FreshBuffers, HostRange, InlineMessages, Machine, ManyRanks, MessageCosts,
+    SharedNodes, SizedError, SizedRate, SizedSpread,
 };
 pub use motif::{
     AllToAll, Bisection, BisectionOrder, Broadcast, CheckpointBurst, Collective, ComputePhase,

@@ -316,7 +316,9 @@ def gpu_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [row for row in rows if row.nodes in few]
 
 
-def gpu_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
+def gpu_rows(
+    measurements: Iterable[Measurement], shortest: int = 64 * KIB
+) -> list[Measurement]:
     """What nccl-tests measured out of place, on known hosts, of 64 KiB to 1 GiB."""
     return [
         row
@@ -324,8 +326,51 @@ def gpu_rows(measurements: Iterable[Measurement]) -> list[Measurement]:
         if row.library == "nccl"
         and row.name == "out of place"
         and row.hosts
-        and 64 * KIB <= row.bytes <= 1024 * MIB
+        and shortest <= row.bytes <= 1024 * MIB
     ]
+
+
+def _inline(
+    host: HostModel, few: set[int], rows: Iterable[Measurement], predictor: Predictor
+) -> tuple[HostModel, tuple[Parameter, ...]]:
+    """With what messages cost that are copied into their interface's command, if there are any.
+
+    Nothing else is fitted to all-to-alls of as short blocks. Each says how much longer it took than
+    the shortest one of the same run whose messages are not copied; the middle of them counts.
+
+    Args:
+        host: Calibrated otherwise.
+        few: Numbers of nodes that calibrate.
+        rows: Measurements.
+        predictor: Predicts them.
+    """
+    shared = predictor.scenario.machine and predictor.scenario.machine.shared
+    table = shared and shared.exchange_inline
+    if not table:
+        return host, ()
+    up_to, stated = int(table.up_to), int(table.overhead) / 1_000
+    runs: dict[Any, list[Measurement]] = {}
+    for row in sorted(gpu_rows(rows, shortest=1), key=lambda row: row.bytes):
+        if row.operation == "alltoall" and row.nodes in few:
+            runs.setdefault((row.source, row.test, row.hosts), []).append(row)
+    found = []
+    for run in runs.values():
+        whole = next((row for row in run if row.bytes > up_to * row.ranks), None)
+        for row in run if whole else ():
+            if row is whole:
+                break
+            case = _case(predictor, row)
+            copied, not_copied = (
+                predictor.time_ns(case, replace(host, inline=(up_to, cost)))
+                for cost in (10_000.0, 0.0)
+            )
+            longer = max(row.median_ns - whole.median_ns, 0.0)
+            found.append(10_000.0 * longer / max(copied - not_copied, 1.0))
+    if not found:
+        return replace(host, inline=(up_to, stated)), ()
+    low, middle, high = np.percentile(found, (16, 50, 84)).tolist()
+    known = Parameter("copy of a short message to each", "ns", middle, low, high, True)
+    return replace(host, inline=(up_to, middle)), (known,)
 
 
 def _scaled(
@@ -634,7 +679,9 @@ def calibrate(
     leverage = np.einsum("ij,jk,ik->i", inner, covariance, inner) * weights
     left_out = model.measured + (found - model.measured) / np.clip(1 - leverage, 0.05, None)
     values = model.values(fit.x)
-    host_model = form.host_model(values.tolist())
+    host_model, inline = _inline(
+        form.host_model(values.tolist()), {row.nodes for row in used}, rows, predictor
+    )
     left_out_ns = np.exp(left_out)
     checked = _unseen(rows, used, predictor, shared=shared)
     if len(checked) < FEWEST:
@@ -649,16 +696,19 @@ def calibrate(
     return Calibration(
         machine=predictor.name,
         engine=predictor.engine,
-        parameters=tuple(
-            Parameter(
-                one.name,
-                one.unit,
-                float(value),
-                float(value * math.exp(-deviation)),
-                float(value * math.exp(deviation)),
-                bool(deviation < one.width / 2),
-            )
-            for one, value, deviation in zip(free, values, deviations, strict=True)
+        parameters=(
+            *(
+                Parameter(
+                    one.name,
+                    one.unit,
+                    float(value),
+                    float(value * math.exp(-deviation)),
+                    float(value * math.exp(deviation)),
+                    bool(deviation < one.width / 2),
+                )
+                for one, value, deviation in zip(free, values, deviations, strict=True)
+            ),
+            *inline,
         ),
         host_model=host_model,
         spread=spread_of(used),
@@ -786,7 +836,8 @@ def _time(host: HostModel, place: int) -> float:
 
 def _of_case(host: HostModel, case: Case) -> HostModel:
     """With what differs in jobs of so many ranks."""
-    return host.among(case.ranks, _predictor.scenario) if case.per_node == 1 else host
+    alike = case.per_node > 1 and host.within is None
+    return host if alike else host.among(case.ranks, _predictor.scenario)
 
 
 def _case(predictor: Predictor, row: Measurement) -> Case:
@@ -896,6 +947,9 @@ def fragment(calibration: Calibration) -> dict[str, Any]:
         machine["rank_bandwidth"] = f"{round(1e9 / host.rank_byte_ns / 1e6)} MB/s"
     if host.exchange_byte_ns is not None:
         machine["exchange_bandwidth"] = f"{round(1e9 / host.exchange_byte_ns / 1e6)} MB/s"
+    if host.inline is not None:
+        up_to, overhead = host.inline
+        machine["exchange_inline"] = {"up_to": f"{up_to} B", "overhead": f"{overhead:.0f} ns"}
     for way in ("exchange", "ll"):
         if (of := getattr(host, way)) is not None:
             machine[way] = costs(of)

@@ -174,6 +174,8 @@ class HostModel:
             scenario's interfaces say.
         exchange_byte_ns: The same in all-to-alls, gathers and scatters; ``None``: as in others.
         exchange: Costs of messages in those; ``None``: as in others.
+        inline: Of messages in those the longest that a sender copies into its interface's command,
+            and what that costs it besides; ``None``: it copies none.
         ll: Costs of messages of NCCL's protocol LL; ``None``: as of others.
         fresh_byte_ns: Of a byte of a buffer whose pages are new in each call.
         fresh_above: Buffers of more bytes than this are.
@@ -199,6 +201,7 @@ class HostModel:
     rank_byte_ns: float | None = None
     exchange_byte_ns: float | None = None
     exchange: Costs | None = None
+    inline: tuple[int, float] | None = None
     ll: Costs | None = None
     fresh_byte_ns: float = 0.0
     fresh_above: int = FRESH_ABOVE
@@ -216,7 +219,7 @@ class HostModel:
                 # Each GPU brings its links to the others of the node.
                 byte = host.within.byte_ns * shared.per_node / per_node
                 host = replace(host, within=replace(host.within, byte_ns=byte))
-            return host
+            return host.among(ranks, scenario)
         fixed = None if isinstance(mpi.collectives, str) else mpi.collectives.combine_bandwidth
         combine = _per_byte(machine.combine) if machine else ()
         if not combine and fixed is not None:
@@ -257,14 +260,17 @@ class HostModel:
         )
 
     def among(self, ranks: int, scenario: Scenario) -> HostModel:
-        """With what differs in jobs of so many ranks, one on each node: `machine.many_ranks`.
+        """With what differs in jobs of so many ranks: `machine.many_ranks`.
 
-        Delays are longer by as much as the scenario says that they are.
+        Delays are longer by as much as the scenario says that they are. Where ranks share nodes
+        exchanges alone differ.
         """
         tables = scenario.machine.many_ranks if scenario.machine else []
         many = [table for table in tables if ranks > table.above]
         if not many:
             return self
+        if self.within is not None:
+            return replace(self, exchange=_costs(many[-1].exchange) or self.exchange)
         delay, bandwidth = many[-1].send_delay, many[-1].rank_bandwidth
         more = 0.0 if delay is None else _ns(delay) - _ns(scenario.mpi.send_delay)
         return replace(
@@ -288,6 +294,8 @@ class HostModel:
             rank_byte_ns=_byte_ns(shared.rank_bandwidth),
             exchange_byte_ns=_byte_ns(shared.exchange_bandwidth),
             exchange=_costs(shared.exchange),
+            inline=shared.exchange_inline
+            and (int(shared.exchange_inline.up_to), _ns(shared.exchange_inline.overhead)),
             ll=_costs(shared.ll),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),
@@ -397,10 +405,20 @@ class HostModel:
         short = [(size, time) for size, time in self.times if size < above]
         return replace(self, times=(*short, longest, *beyond))
 
-    def in_operation(self, operation: str, protocol: str | None = None) -> HostModel:
-        """What holds in an operation, which NCCL carries out by a protocol."""
+    def in_operation(
+        self, operation: str, protocol: str | None = None, message: int = 0
+    ) -> HostModel:
+        """What holds in an operation, which NCCL carries out by a protocol.
+
+        Args:
+            operation: Of the collective.
+            protocol: NCCL's.
+            message: Bytes that an exchange sends to each rank.
+        """
         if operation in _EXCHANGES:
             host = self._with(self.exchange)
+            if self.inline is not None and message <= self.inline[0]:
+                host = replace(host, send_ns=host.send_ns + self.inline[1])
             byte_ns = self.exchange_byte_ns
             return host if byte_ns is None else replace(host, rank_byte_ns=byte_ns)
         return self._with(self.ll) if protocol == "ll" else self

@@ -76,8 +76,9 @@ SHORTENED = 60_000
 SHORTENED_AT_ONCE = 10_000
 #: NCCL's all-to-alls bring rates up to date this often in ps: with 1,024 ranks a prediction of
 #: 64 KiB takes a second instead of more than four minutes, and with 32 ranks times differ by up to
-#: 1.5 % from those of rates that are always up to date.
-SETTLED_PS = 4_000_000
+#: 1.5 % from those of rates that are always up to date. With long blocks 16 times while a rank sends
+#: one, but no less often than the second.
+SETTLED_PS, SETTLED_LONG_PS = 4_000_000, 64_000_000
 _BLOCK_AFTER_BLOCK = ("sparbit", "bine-blocks")
 _AT_ONCE = ("linear", "rounds", "scattered", *_BLOCK_AFTER_BLOCK)
 
@@ -509,7 +510,7 @@ class Predictor:
             host = host if limit is None else host.without_copies(limit, int(blocking))
         elif blocking:
             form["mpi"]["eager_limit_bytes"] = limit = int(blocking)
-        host = host.in_operation(case.operation, case.protocol)
+        host = host.in_operation(case.operation, case.protocol, case.message)
         if limit is not None:
             host = host.with_registration(
                 case.operation, case.algorithm, case.ranks, case.sent, case.segment, limit
@@ -529,7 +530,9 @@ class Predictor:
         own["start_ps"] = others.WARM_PS if beside else 0
         form["jobs"] = [own, *beside]
         if case.algorithm == "rounds" and self.engine == "flow":
-            form["simulation"] = {"settle_ps": SETTLED_PS, **form["simulation"]}
+            part_ps = case.message * (host.rank_byte_ns or 0.0) * 1_000 / 16
+            settle_ps = min(max(SETTLED_PS, round(part_ps)), SETTLED_LONG_PS)
+            form["simulation"] = {"settle_ps": settle_ps, **form["simulation"]}
         if until_ps is not None:
             form["simulation"] = {**form["simulation"], "warmup_ps": 0}
             form["simulation"]["duration_ps"] = int(until_ps)

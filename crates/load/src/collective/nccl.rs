@@ -473,8 +473,15 @@ impl Nccl {
         size: u32,
         nodes: u32,
     ) -> Option<f64> {
-        let graph = if nodes > 1 { self.network } else { self.within };
-        let graph = graph.bytes_per_second() as f64 / 1e9;
+        let [network, within] =
+            [self.network, self.within].map(|rate| rate.bytes_per_second() as f64 / 1e9);
+        let graph = match (nodes, algorithm) {
+            (1, _) => within,
+            // On two nodes the rate within them counts. The search for trees, other than that for
+            // rings, raises it by itself, up to twice that between nodes (`ncclTopoCompute`).
+            (2, NcclAlgorithm::Tree) => (2.0 * network).min(within),
+            _ => network,
+        };
         // One node, two, more.
         let index = nodes.min(3) as usize - 1;
         let channels = f64::from(self.found());

@@ -7,9 +7,10 @@ use super::schedule::schedule_tables;
 use super::table::{Kind, TableDeclaration};
 use super::{
     Arrivals, Background, Collectives, DrawnFailures, Failures, Family, FreshBuffers, HostRange,
-    HostTime, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic, Node,
-    NodeNetwork, Noise, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer, SharedNodes,
-    Simulation, SizedError, SizedRate, SizedSpread, Skip, Storage, TrafficClass, WithinNode,
+    HostTime, InlineMessages, Link, LinkFailure, Machine, ManyRanks, MessageCosts, Mpi, Nccl, Nic,
+    Node, NodeNetwork, Noise, OpticalLayer, Outage, Record, Router, Routing, ServerBuffer,
+    SharedNodes, Simulation, SizedError, SizedRate, SizedSpread, Skip, Storage, TrafficClass,
+    WithinNode,
 };
 use crate::registry::registry;
 
@@ -47,6 +48,7 @@ pub fn tables() -> Vec<TableDeclaration> {
         SizedError::declaration(),
         SharedNodes::declaration(),
         MessageCosts::declaration(),
+        InlineMessages::declaration(),
         ManyRanks::declaration(),
         FreshBuffers::declaration(),
         Background::declaration(),

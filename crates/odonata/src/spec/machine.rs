@@ -70,6 +70,18 @@ table! {
 }
 
 table! {
+    /// Messages that a processor hands to the interface within its command.
+    ///
+    /// Where GPUs send, it copies them out of their memory first.
+    pub struct InlineMessages {
+        /// The longest of them: of Slingshot's interfaces 192 bytes (`C_MAX_IDC_PAYLOAD_UNR`).
+        up_to_bytes: u64 = 0 => Notes { needed: true, ..Notes::POSITIVE },
+        /// What each costs its sender besides.
+        overhead_ps: u64 = 0 => Notes { needed: true, ..Notes::DELAY },
+    }
+}
+
+table! {
     /// What collectives take if several ranks share each node.
     ///
     /// All of it, in place of what `[mpi]`, `[machine]` and `network.nic` say of one rank a node.
@@ -103,6 +115,10 @@ table! {
         /// Costs of messages in those operations. Default: the same as in others.
         #[serde(skip_serializing_if = "Option::is_none")]
         exchange: Option<MessageCosts> = None,
+        /// Short messages in those operations, which come from the memory of GPUs. Default: they cost
+        /// what others cost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exchange_inline: Option<InlineMessages> = None,
         /// Costs of messages of NCCL's protocol LL, which go by way of the processor's memory.
         /// Default: the same as of others.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +140,7 @@ table! {
 }
 
 table! {
-    /// What differs in jobs of more ranks than a number, with one rank on each node.
+    /// What differs in jobs of more ranks than a number, but for `exchange` with one rank on each node.
     ///
     /// Libraries send by other means there, or the machine runs such jobs in another way. The table with
     /// the largest `above` below the number of ranks counts, alone.
@@ -135,6 +151,10 @@ table! {
         rank_bandwidth_bytes_per_s: Option<u64> = None => Notes::BANDWIDTH,
         /// `mpi.send_delay` for these jobs. Default: the same as for few ranks.
         send_delay_ps: Option<u64> = None => Notes::DELAY,
+        /// `machine.shared.exchange` for these jobs: with many partners messages come before their
+        /// receives, and are copied once more. Default: the same as for few ranks.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        exchange: Option<MessageCosts> = None,
     }
 }
 
@@ -218,7 +238,7 @@ table! {
         /// What else the machine does. With its `jobs`, or those of `--background`, the spread of
         /// predictions is simulated and `spread` is not used.
         background: Option<Background> = None,
-        /// What differs in jobs of many ranks with one rank on each node.
+        /// What differs in jobs of many ranks.
         many_ranks: Vec<ManyRanks> = Vec::new() => Notes { grows: Some("above"), ..Notes::NONE },
         /// What buffers cost that are new in each call, with one rank on each node. Default: nothing.
         fresh_buffers: Option<FreshBuffers> = None,

@@ -309,6 +309,7 @@ fn from(algorithms: &Algorithms, operation: &str, size: u32, way: (&str, Protoco
 /// Where the steps of the measured times are (nccl-tests on Polaris: github.com/argonne-lcf/
 /// alcf-nccl-tests): NCCL 2.21's all-reduces of 8 nodes between 8 and 16 MiB, 2.18's as well, and
 /// those of 256 nodes between 1 and 2 MiB; all-gathers between 4 and 8 MiB, and 128 and 256 MiB.
+/// On 2 nodes 2.18's all-reduces take half as long with 256 KiB as with 128.
 #[test]
 fn nccl_switches_where_polaris_does() {
     const MIB: u64 = 1 << 20;
@@ -332,6 +333,9 @@ fn nccl_switches_where_polaris_does() {
     let old = polaris(NcclVersion::Of2018, 8);
     assert_eq!(chosen(&old, 32, MIB / 4), tree);
     assert_eq!(chosen(&few, 32, MIB), ("channel-rings", Protocol::Ll));
+    let two = polaris(NcclVersion::Of2018, 2);
+    assert_eq!(chosen(&two, 8, MIB / 8), ("channel-rings", Protocol::Ll));
+    assert_eq!(chosen(&two, 8, MIB / 4), tree);
 }
 
 /// `NCCL_ALGO` and `NCCL_PROTO`.
