@@ -267,21 +267,28 @@ def test_short_messages_to_each_are_calibrated_by_themselves():
     scenario = small(OF_GPUS)
     predictor = Predictor(scenario)
     true = replace(HostModel.of(scenario, 2), inline=(192, 14_000.0))
-    sizes = {"alltoall": [1 << power for power in range(6, 27)]}
-    sizes |= dict.fromkeys(("allreduce", "allgather"), [1 << power for power in range(16, 27)])
+    sizes = {"alltoall": range(6, 27), "allreduce": range(16, 27), "allgather": range(16, 27)}
     rows = [
         Measurement(
-            **{"source": "made", "test": "nccl-tests", "operation": operation},
-            **{"name": "out of place", "algorithm": "auto", "library": "nccl", "bytes": size},
-            **{"ranks": 2 * nodes, "per_node": 2, "iterations": 20, "statistic": "mean"},
+            source="made",
+            test="nccl-tests",
+            operation=operation,
+            name="out of place",
+            algorithm="auto",
+            library="nccl",
+            bytes=size,
+            ranks=2 * nodes,
+            per_node=2,
+            iterations=20,
+            statistic="mean",
             median_ns=predictor.time_ns(case, true),
             p10_ns=float("nan"),
             p90_ns=float("nan"),
             hosts=tuple(HOSTS[:nodes]),
         )
         for nodes in (2, 4)
-        for operation, listed in sizes.items()
-        for size in listed
+        for operation, powers in sizes.items()
+        for size in (1 << power for power in powers)
         if size >= 2 * nodes
         for case in [predictor.case(HOSTS[:nodes], operation, "auto", size, 2)]
     ]

@@ -316,9 +316,7 @@ def gpu_part(measurements: Iterable[Measurement]) -> list[Measurement]:
     return [row for row in rows if row.nodes in few]
 
 
-def gpu_rows(
-    measurements: Iterable[Measurement], shortest: int = 64 * KIB
-) -> list[Measurement]:
+def gpu_rows(measurements: Iterable[Measurement], shortest: int = 64 * KIB) -> list[Measurement]:
     """What nccl-tests measured out of place, on known hosts, of 64 KiB to 1 GiB."""
     return [
         row
@@ -355,16 +353,15 @@ def _inline(
             runs.setdefault((row.source, row.test, row.hosts), []).append(row)
     found = []
     for run in runs.values():
-        whole = next((row for row in run if row.bytes > up_to * row.ranks), None)
-        for row in run if whole else ():
-            if row is whole:
-                break
+        short = [row for row in run if row.bytes <= up_to * row.ranks]
+        whole = run[len(short) : len(short) + 1]
+        for row in short if whole else ():
             case = _case(predictor, row)
             copied, not_copied = (
                 predictor.time_ns(case, replace(host, inline=(up_to, cost)))
                 for cost in (10_000.0, 0.0)
             )
-            longer = max(row.median_ns - whole.median_ns, 0.0)
+            longer = max(row.median_ns - whole[0].median_ns, 0.0)
             found.append(10_000.0 * longer / max(copied - not_copied, 1.0))
     if not found:
         return replace(host, inline=(up_to, stated)), ()

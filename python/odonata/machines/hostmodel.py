@@ -281,7 +281,7 @@ class HostModel:
 
     @classmethod
     def _of_shared(cls, shared: SharedNodes) -> HostModel:
-        within = shared.within_node
+        within, inline = shared.within_node, shared.exchange_inline
         return cls(
             send_ns=_ns(shared.send_overhead),
             receive_ns=_ns(shared.receive_overhead),
@@ -294,8 +294,7 @@ class HostModel:
             rank_byte_ns=_byte_ns(shared.rank_bandwidth),
             exchange_byte_ns=_byte_ns(shared.exchange_bandwidth),
             exchange=_costs(shared.exchange),
-            inline=shared.exchange_inline
-            and (int(shared.exchange_inline.up_to), _ns(shared.exchange_inline.overhead)),
+            inline=None if inline is None else (int(inline.up_to), _ns(inline.overhead)),
             ll=_costs(shared.ll),
             combine=_per_byte(shared.combine),
             copy=_per_byte(shared.copy_rates),

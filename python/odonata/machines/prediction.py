@@ -76,8 +76,8 @@ SHORTENED = 60_000
 SHORTENED_AT_ONCE = 10_000
 #: NCCL's all-to-alls bring rates up to date this often in ps: with 1,024 ranks a prediction of
 #: 64 KiB takes a second instead of more than four minutes, and with 32 ranks times differ by up to
-#: 1.5 % from those of rates that are always up to date. With long blocks 16 times while a rank sends
-#: one, but no less often than the second.
+#: 1.5 % from those of rates that are always up to date. With long blocks 16 times while a rank
+#: sends one, but no less often than the second.
 SETTLED_PS, SETTLED_LONG_PS = 4_000_000, 64_000_000
 _BLOCK_AFTER_BLOCK = ("sparbit", "bine-blocks")
 _AT_ONCE = ("linear", "rounds", "scattered", *_BLOCK_AFTER_BLOCK)
