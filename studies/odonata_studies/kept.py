@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import pandas as pd
 
 from odonata.study import Study, run_program
-from odonata_studies.marked import with_tables
-
-#: Where pages and tables lie: the directory `studies/` of a checkout.
-STUDIES = Path(__file__).resolve().parents[1]
+from odonata_studies.marked import write_tables
+from odonata_studies.rows import STUDIES
 
 
 def keep(
@@ -42,5 +39,5 @@ def keep(
             shutil.copyfile(results / file, data / as_)
     found = [pd.read_csv(data / as_) for as_ in kept.values()]
     draw(found[0], page.parent / "figures" / f"{name}.png")
-    page.write_text(with_tables(page.read_text("utf-8"), tables(*found)), "utf-8")
+    write_tables(page, tables(*found))
     print(page.relative_to(STUDIES.parent))

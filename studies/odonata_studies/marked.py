@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 
 def with_tables(text: str, tables: Mapping[str, str]) -> str:
@@ -24,6 +25,11 @@ def with_tables(text: str, tables: Mapping[str, str]) -> str:
         body = f"{begin}\n\n{table}\n\n{end}".replace("\\", r"\\")
         text = pattern.sub(body, text)
     return text
+
+
+def write_tables(page: Path, tables: Mapping[str, str]) -> None:
+    """Puts these tables, by name, in place of those that the page's file has."""
+    page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 def titled(title: str, *, quick: bool) -> str:

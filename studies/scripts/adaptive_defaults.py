@@ -20,7 +20,7 @@ from typing import Any
 
 import odonata
 from odonata.study.intervals import interval
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 PAGE = Path(__file__).resolve().parents[1] / "pages" / "study-adaptive-routing.md"
 
@@ -206,7 +206,7 @@ def main() -> None:
     """Simulates, all columns or those named, and writes the table."""
     if sys.argv[1:] == ["seeds"]:
         several = near()
-        PAGE.write_text(with_tables(PAGE.read_text("utf-8"), {"seeds": several}), "utf-8")
+        write_tables(PAGE, {"seeds": several})
         print(several)
         return
     named = sys.argv[1:] or (*OBLIVIOUS, *ADAPTIVE)
@@ -237,7 +237,7 @@ def main() -> None:
             cells.append(f"**{text}**" if behind else text)
         rows.append([*label, *cells])
     table = markdown(["network", "traffic", "load", *OBLIVIOUS, *ADAPTIVE], rows, labels=2)
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), {"defaults": table}), "utf-8")
+    write_tables(PAGE, {"defaults": table})
     print(table)
 
 

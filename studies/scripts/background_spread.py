@@ -12,7 +12,6 @@ stopped.
 
 from __future__ import annotations
 
-import csv
 import sys
 import tarfile
 from pathlib import Path
@@ -27,7 +26,8 @@ from odonata.machines.hostmodel import by_size
 from odonata.machines.measurements import Measurement, read_measurements
 from odonata.machines.prediction import Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import append_rows, beside, read_rows
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent
@@ -52,15 +52,13 @@ Row = dict[str, Any]
 def main(options: list[str]) -> None:
     """Simulates if asked to, and draws."""
     if "--simulate" in options:
-        root = next((above for above in HOME.parents if (above / MEASURED).exists()), None)
-        if root is None:
-            print(f"skipped: there is no ../{MEASURED}", file=sys.stderr)
+        measured = beside(MEASURED)
+        if measured is None:
             return
-        simulate(root)
+        simulate(measured.parents[2])
     rows = read()
     figure(rows)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_tables(page, {"spread": spread(rows)}), encoding="utf-8")
+    write_tables(PAGE, {"spread": spread(rows)})
 
 
 def simulate(root: Path) -> None:
@@ -80,28 +78,20 @@ def simulate(root: Path) -> None:
     # In any order, so that what there is when it is stopped is a sample of all.
     order = np.random.default_rng(SEED).permutation(len(work))
     ratios: dict[Any, tuple[float, float]] = {}
-    with TABLE.open("a", newline="", encoding="utf-8") as stream:
-        writer = None
-        for number, place in enumerate(order):
-            machine, row = work[place]
-            key = f"{row.source}/{row.operation}"
-            if (machine, key, row.name, row.bytes) in done:
-                continue
-            predictor = predictors[machine]
-            case = predictor.case(row.hosts, row.operation, row.name, row.bytes)
-            if case not in ratios:
-                found = predictor.predict(case)
-                assert found.p10_ns is not None and found.p90_ns is not None
-                ratios[case] = found.p10_ns / found.median_ns, found.p90_ns / found.median_ns
-            calls = calls_of(root / MEASURED / FOLDERS[machine], row)
-            line = compared(machine, key, row, ratios[case], calls, predictor)
-            if writer is None:
-                writer = csv.DictWriter(stream, list(line), lineterminator="\n")
-                if not done:
-                    writer.writeheader()
-            writer.writerow(line)
-            stream.flush()
-            print(f"{number + 1} of {len(work)}", file=sys.stderr, end="\r")
+    for number, place in enumerate(order):
+        machine, row = work[place]
+        key = f"{row.source}/{row.operation}"
+        if (machine, key, row.name, row.bytes) in done:
+            continue
+        predictor = predictors[machine]
+        case = predictor.case(row.hosts, row.operation, row.name, row.bytes)
+        if case not in ratios:
+            found = predictor.predict(case)
+            assert found.p10_ns is not None and found.p90_ns is not None
+            ratios[case] = found.p10_ns / found.median_ns, found.p90_ns / found.median_ns
+        calls = calls_of(root / MEASURED / FOLDERS[machine], row)
+        append_rows(TABLE, [compared(machine, key, row, ratios[case], calls, predictor)])
+        print(f"{number + 1} of {len(work)}", file=sys.stderr, end="\r")
 
 
 def calls_of(folder: Path, row: Measurement) -> np.ndarray:
@@ -151,18 +141,17 @@ def read() -> list[Row]:
     """What was written."""
     if not TABLE.exists():
         return []
-    with TABLE.open(encoding="utf-8") as stream:
-        return [
-            {
-                key: int(value)
-                if key in ("nodes", "bytes", "calls")
-                else float(value)
-                if key.split("_")[0] in KEPT
-                else value
-                for key, value in row.items()
-            }
-            for row in csv.DictReader(stream)
-        ]
+    return [
+        {
+            key: int(value)
+            if key in ("nodes", "bytes", "calls")
+            else float(value)
+            if key.split("_")[0] in KEPT
+            else value
+            for key, value in row.items()
+        }
+        for row in read_rows(TABLE)
+    ]
 
 
 def width(row: Row, kind: str) -> float:

@@ -13,7 +13,6 @@ Where the measurements are absent it says so and changes nothing.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import sys
 from collections.abc import Iterable
@@ -43,7 +42,8 @@ from odonata.machines.tofu import block
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.scenario import Scenario
 from odonata.scenario.toml_text import toml_text
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import beside, read_rows, write_rows
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent
@@ -80,9 +80,8 @@ MOST_BY_PACKETS = 1 << 17
 def main(options: list[str]) -> None:
     """Simulates if asked to, and draws."""
     if "--simulate" in options:
-        found = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
+        found = beside(DATA)
         if found is None:
-            print(f"skipped: there is no ../{DATA}", file=sys.stderr)
             return
         named = [file for file in MACHINES if file in options] or list(MACHINES)
         operations = {name for name in OPERATIONS.values() if name in options}
@@ -100,11 +99,7 @@ def main(options: list[str]) -> None:
             for row in predicted(file, found / MACHINES[file], operations, most)
         ]
         rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
-        with TABLE.open("w", newline="", encoding="utf-8") as stream:
-            keys = list(dict.fromkeys(key for row in rows for key in row))
-            writer = csv.DictWriter(stream, keys, restval=0, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(TABLE, rows, absent=0)
     rows = read()
     if "--errors" in options:
         for (file, shared), found_errors in machine_errors(rows).items():
@@ -122,7 +117,7 @@ def main(options: list[str]) -> None:
         "fastest": fastest(rows),
         "worst": worst(rows),
     }
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(PAGE, tables)
 
 
 def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[Row]:
@@ -197,8 +192,6 @@ def predicted(file: str, folder: Path, operations: set[str], most: int) -> list[
 
 def read() -> list[Row]:
     """What was written."""
-    with TABLE.open(encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))
     return [
         {
             key: int(value)
@@ -206,7 +199,7 @@ def read() -> list[Row]:
             else value
             for key, value in row.items()
         }
-        for row in rows
+        for row in read_rows(TABLE)
     ]
 
 

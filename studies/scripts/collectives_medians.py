@@ -10,7 +10,6 @@ says so and changes nothing.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import sys
 from pathlib import Path
@@ -19,7 +18,8 @@ import numpy as np
 
 from odonata.machines.calibration import SHORTEST
 from odonata.machines.prediction import Predictor
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import beside, read_rows, write_rows
 
 HOME = Path(__file__).resolve().parents[1]
 PAGE = HOME / "pages" / "study-collectives-measured.md"
@@ -35,35 +35,31 @@ Row = dict[str, str]
 def main(options: list[str]) -> None:
     """Simulates if asked to, and writes the tables."""
     if "--simulate" in options:
-        found = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
+        found = beside(DATA)
         if found is None:
-            print(f"skipped: there is no ../{DATA}", file=sys.stderr)
             return
         named = [name for name in MACHINES if name in options] or list(MACHINES)
-        kept = [row for row in read() if row["machine"] not in named] if TABLE.exists() else []
+        kept = read_rows(TABLE) if TABLE.exists() else []
+        kept = [row for row in kept if row["machine"] not in named]
         rows = kept + [row for name in named for row in predicted(name, found)]
         rows.sort(key=lambda row: list(MACHINES).index(row["machine"]))
-        with TABLE.open("w", newline="", encoding="utf-8") as stream:
-            writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-    rows = read()
+        write_rows(TABLE, rows)
+    rows = read_rows(TABLE)
     own = [row for row in rows if not is_choice(row)]
     tables = {
         "medians": errors(own),
         "medians of choices": errors([row for row in rows if is_choice(row)]),
         "medians fastest": fastest(own),
     }
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(PAGE, tables)
 
 
 def predicted(machine: str, folder: Path) -> list[Row]:
     """Rows of a machine: what was measured and predicted."""
-    with (folder / "more-hosts.csv").open(encoding="utf-8") as stream:
-        hosts = {row["archive"]: row["hosts"].split() for row in csv.DictReader(stream)}
-    with (folder / "more-medians.csv").open(encoding="utf-8") as stream:
-        of_machine = [row for row in csv.DictReader(stream) if row["machine"] == machine]
-    measured = [row for row in of_machine if int(row["bytes"]) >= SHORTEST]
+    rows = read_rows(folder / "more-hosts.csv")
+    hosts = {row["archive"]: row["hosts"].split() for row in rows}
+    rows = [row for row in read_rows(folder / "more-medians.csv") if row["machine"] == machine]
+    measured = [row for row in rows if int(row["bytes"]) >= SHORTEST]
     predictor = predictor_of(machine)
     found = []
     for number, row in enumerate(measured):
@@ -98,12 +94,6 @@ def predictor_of(machine: str) -> Predictor:
 def is_choice(row: Row) -> bool:
     """Whether the library chose the algorithm."""
     return row["algorithm"].startswith("default")
-
-
-def read() -> list[Row]:
-    """What was written."""
-    with TABLE.open(encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
 
 
 def errors(rows: list[Row]) -> str:

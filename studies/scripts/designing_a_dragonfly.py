@@ -18,7 +18,7 @@ import pandas as pd
 
 import study_files
 from odonata.study.intervals import interval
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "studies" / "pages" / "designing-a-dragonfly.md"
@@ -45,8 +45,7 @@ def main(options: list[str]) -> None:
         "placement of a stencil": stencil_table(design),
         "placement of applications": placement_table(applications),
     }
-    text = with_tables(PAGE.read_text(encoding="utf-8"), tables)
-    PAGE.write_text(text, encoding="utf-8")
+    write_tables(PAGE, tables)
     print(PAGE.relative_to(ROOT))
 
 

@@ -8,7 +8,6 @@ bound is that of the fullest link, beside it stands from which load that is busy
 
 from __future__ import annotations
 
-import csv
 import math
 import sys
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from scipy.sparse import lil_matrix
 
 from odonata import Scenario, _engine, run
 from odonata.simulate import ask_engine
+from odonata_studies.rows import write_rows
 
 #: Two routers.
 Pair = tuple[int, int]
@@ -287,12 +287,8 @@ def main(words: list[str]) -> None:
             row["fullest_link_full_at"] = f"{full / 100:.2f}"
         print(row, flush=True)
         rows.append(row)
-    if words:
-        return
-    with (DATA / "family_saturation.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    if not words:
+        write_rows(DATA / "family_saturation.csv", rows)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ Where the logs are absent it says so and changes nothing.
 
 from __future__ import annotations
 
-import csv
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -27,10 +26,11 @@ import numpy as np
 import pyarrow as pa
 
 import odonata
-from feng2023_workload import HOME, MIRA, THETA, find, interval, months
+from feng2023_workload import HOME, MIRA, THETA, interval, months
 from odonata.batch import JobLog, SharedLinks, SpeedUps
 from odonata.plots import new_figure, save, style
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import append_rows, beside, read_rows
 
 KEPT = HOME / "data" / "feng2023_network.csv"
 #: Share of their time that jobs communicate: 45 % on average, with which the paper's speed-ups
@@ -135,8 +135,7 @@ CASES = {
         ),
     ),
 }
-FIELDS = ("log", "injection", "scheduled", "draw", "wait_h", "stretch", "utilisation", "refused",
-          "cpu_s")  # fmt: skip
+KEYS = ("log", "injection", "scheduled", "draw")
 
 
 def paper_speedups(group: int, nodes: int) -> dict[str, dict[int, float]]:
@@ -156,11 +155,11 @@ def paper_speedups(group: int, nodes: int) -> dict[str, dict[int, float]]:
 def logs(which: str, case: Case) -> Iterator[JobLog]:
     """The log of each draw: Theta's year again and again, Mira's months one after the other."""
     if which != "mira":
-        year = odonata.read_job_log(find(THETA) or THETA)
+        year = odonata.read_job_log(beside(THETA) or THETA)
         table = year.jobs.select(["submit_s", "run_s", "nodes"])
         while True:
             yield JobLog.from_table(table, machine_nodes=case.nodes)
-    for month in months(odonata.read_job_log(find(MIRA) or MIRA), seed=1):
+    for month in months(odonata.read_job_log(beside(MIRA) or MIRA), seed=1):
         larger = np.minimum(month["nodes"].to_numpy() * 2, case.nodes)
         larger = month.set_column(month.schema.get_field_index("nodes"), "nodes", pa.array(larger))
         yield JobLog.from_table(larger, machine_nodes=case.nodes)
@@ -184,7 +183,7 @@ def simulate(
                 machine.format(
                     circuits=CHANGING if scheduled == CIRCUITS else FIXED,
                     groups=case.groups,
-                    wiring=find("shared/data/theta-topology/theta.interconnect"),
+                    wiring=beside("shared/data/theta-topology/theta.interconnect"),
                 ),
                 encoding="utf-8",
             )
@@ -219,10 +218,7 @@ def simulate(
 
 def kept() -> list[dict[str, str]]:
     """The runs that have been made."""
-    if not KEPT.exists():
-        return []
-    with KEPT.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return read_rows(KEPT) if KEPT.exists() else []
 
 
 def run(which: str) -> None:
@@ -243,12 +239,7 @@ def run(which: str) -> None:
         if key in known:
             continue
         found = simulate(everything[draw - 1], case, machine, injection, scheduled, draw)
-        new = not KEPT.exists()
-        with KEPT.open("a", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if new:
-                writer.writerow(FIELDS)
-            writer.writerow([*key, *found.values()])
+        append_rows(KEPT, [{**dict(zip(KEYS, key, strict=True)), **found}])
         print(*key, found, flush=True)
 
 
@@ -330,7 +321,7 @@ def write_table(rows: Sequence[dict[str, object]]) -> None:
         )
     page = HOME / "pages" / "does-grap-pay.md"
     tables = {"network": markdown(header, cells, labels=4)}
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(page, tables)
 
 
 def draw(rows: Sequence[dict[str, object]]) -> None:
@@ -358,8 +349,7 @@ def draw(rows: Sequence[dict[str, object]]) -> None:
 
 def main() -> None:
     """Makes the runs and writes what came out."""
-    if find(MIRA) is None or find(THETA) is None:
-        print(f"skipped: there is no ../{MIRA} or no ../{THETA}", file=sys.stderr)
+    if beside(MIRA) is None or beside(THETA) is None:
         return
     for which in sys.argv[1:] or CASES:
         run(which)

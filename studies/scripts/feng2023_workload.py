@@ -17,8 +17,6 @@ Where the logs are absent it says so and changes nothing.
 
 from __future__ import annotations
 
-import csv
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,7 +28,8 @@ import pyarrow.parquet as pq
 import odonata
 from odonata.batch import JobLog
 from odonata.plots import new_figure, save, style
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import beside, read_rows, write_rows
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent
@@ -281,11 +280,10 @@ def own_speedups() -> dict[str, dict[str, tuple[tuple[float, float], ...]]]:
     Sizes are places between two groups and the whole machine, carried over to 288 groups.
     """
     found: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    with (HOME / "data" / "feng2023_speedups.csv").open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            place = np.log(int(row["groups"]) / 2) / np.log(32 / 2)
-            point = (2 * (288 / 2) ** place, float(row["saved"]))
-            found.setdefault(row["message"], {}).setdefault(row["pattern"], []).append(point)
+    for row in read_rows(HOME / "data" / "feng2023_speedups.csv"):
+        place = np.log(int(row["groups"]) / 2) / np.log(32 / 2)
+        point = (2 * (288 / 2) ** place, float(row["saved"]))
+        found.setdefault(row["message"], {}).setdefault(row["pattern"], []).append(point)
     return {
         message: {pattern: tuple(sorted(points)) for pattern, points in patterns.items()}
         for message, patterns in found.items()
@@ -307,19 +305,13 @@ def keep_speedups(dataset: Path) -> None:
     saved.to_csv(HOME / "data" / "feng2023_speedups.csv", index=False, lineterminator="\n")
 
 
-def find(name: str) -> Path | None:
-    """A file beside the checkout."""
-    return next((above / name for above in HOME.parents if (above / name).exists()), None)
-
-
 def main() -> None:
     """Simulates the years and writes what came out."""
     dataset = ROOT / "results" / "feng2023" / "dataset.parquet"
     if dataset.exists():
         keep_speedups(dataset)
-    mira, theta = find(MIRA), find(THETA)
+    mira, theta = beside(MIRA), beside(THETA)
     if mira is None or theta is None:
-        print(f"skipped: there is no ../{MIRA} or no ../{THETA}", file=sys.stderr)
         return
     tables: dict[str, object] = {"paper": PAPER, **own_speedups()}
     rows: list[dict[str, object]] = []
@@ -392,10 +384,7 @@ def main() -> None:
         keep("Theta 2022", assumption, found, "real months")
         if assumption.name == "as the paper":
             used["Theta 2022"] = found[:1]
-    with (HOME / "data" / "feng2023_workload.csv").open("w", newline="", encoding="utf-8") as out:
-        writer = csv.DictWriter(out, rows[0].keys(), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(HOME / "data" / "feng2023_workload.csv", rows)
     draw_waits(rows)
     draw_utilisation(used)
     write_table(rows)
@@ -423,7 +412,7 @@ def write_table(rows: Sequence[dict[str, object]]) -> None:
         for row in rows
     ]
     tables = {"waits": markdown(header, cells, labels=len(header))}
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(page, tables)
 
 
 def draw_waits(rows: Sequence[dict[str, object]]) -> None:

@@ -23,7 +23,7 @@ from odonata.batch import SharedLinks
 from odonata.batch.network import COMMON_MIX
 from odonata.plots.style import CLASS_COLOURS, new_figure, save, style
 from odonata.study.intervals import Mean, interval
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 ROOT = DATA.parents[1]
@@ -240,7 +240,7 @@ def main(options: list[str]) -> None:
         print(found.to_string())
         return
     draw(found, PAGE.parent / "figures" / "holding-jobs.png")
-    PAGE.write_text(with_tables(PAGE.read_text("utf-8"), tables(found)), "utf-8")
+    write_tables(PAGE, tables(found))
     print(PAGE.relative_to(ROOT))
 
 

@@ -19,7 +19,7 @@ import odonata
 from odonata.plots.style import JOB_COLOURS, MUTED, new_figure, save, style
 from odonata.study.file import StudyFile
 from odonata.study.sweep import Sweep
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 from odonata_studies.papers import LIBRARY
 
 HOME = Path(__file__).resolve().parents[1]
@@ -89,7 +89,7 @@ def main() -> None:
         *("broadcast, published", *ours, "background, published", *ours),
     ]
     tables = {"arrival rates": markdown(header, rows)}
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(PAGE, tables)
     print(PAGE.name, FIGURE.name)
 
 

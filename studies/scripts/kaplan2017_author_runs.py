@@ -11,7 +11,6 @@ pages/study-kaplan2017.md. An α that is in the CSV is not simulated again: remo
 
 from __future__ import annotations
 
-import csv
 import sys
 from pathlib import Path
 
@@ -19,8 +18,9 @@ import odonata
 from odonata import Scenario
 from odonata.study.file import StudyFile
 from odonata.study.sweep import Sweep
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 from odonata_studies.papers import LIBRARY
+from odonata_studies.rows import read_rows, write_rows
 
 HOME = Path(__file__).resolve().parents[1]
 PAGE = HOME / "pages" / "study-kaplan2017.md"
@@ -79,19 +79,16 @@ def kept() -> dict[float, tuple[float, float]]:
     """What was simulated, by α."""
     if not KEPT.exists():
         return {}
-    with KEPT.open(encoding="utf-8", newline="") as file:
-        return {
-            float(row["alpha"]): (float(row["first_rank_s"]), float(row["end_s"]))
-            for row in csv.DictReader(file)
-        }
+    return {
+        float(row["alpha"]): (float(row["first_rank_s"]), float(row["end_s"]))
+        for row in read_rows(KEPT)
+    }
 
 
 def keep(found: dict[float, tuple[float, float]]) -> None:
     """Writes what was simulated."""
-    with KEPT.open("w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file, lineterminator="\n")
-        rows.writerow(COLUMNS)
-        rows.writerows((f"{alpha:g}", *found[alpha]) for alpha in sorted(found))
+    rows = [(f"{alpha:g}", *found[alpha]) for alpha in sorted(found)]
+    write_rows(KEPT, [dict(zip(COLUMNS, row, strict=True)) for row in rows])
 
 
 def table(found: dict[float, tuple[float, float]]) -> str:
@@ -125,8 +122,7 @@ def main() -> None:
             found[alpha] = simulated(alpha)
             keep(found)
             print(f"alpha {alpha:g}: {found[alpha][0]:.3f} s, all {found[alpha][1]:.3f} s")
-    text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_tables(text, {"author runs": table(found)}), encoding="utf-8")
+    write_tables(PAGE, {"author runs": table(found)})
 
 
 if __name__ == "__main__":

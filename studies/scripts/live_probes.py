@@ -8,13 +8,13 @@ Leaves pages/figures/study-live-probes.png and prints the tables of the page.
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
 
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
 from odonata.tails import correlate
+from odonata_studies.rows import read_rows
 
 HOME = Path(__file__).resolve().parents[1]
 COLLECTIVES = ("bcast", "reduce", "alltoall")
@@ -23,9 +23,7 @@ CONDITIONS = {"across": "jobs send between islands", "inside": "jobs send inside
 
 def read() -> list[dict[str, str]]:
     """Rows of the experiment, of runs with four islands in the order of b."""
-    with (HOME / "data/live_probes.csv").open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    return sorted(rows, key=lambda row: float(row["b"]))
+    return sorted(read_rows(HOME / "data/live_probes.csv"), key=lambda row: float(row["b"]))
 
 
 def main() -> None:

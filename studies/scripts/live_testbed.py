@@ -9,13 +9,13 @@ Leaves pages/figures/study-live-testbed.png and prints the tables of the page.
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
 
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
+from odonata_studies.rows import read_rows
 
 HOME = Path(__file__).resolve().parents[1]
 CONDITIONS = [(tree, kind) for tree in ("full", "tapered") for kind in ("standard", "steered")]
@@ -27,8 +27,7 @@ STAGES = ("read", "decide", "journal", "break", "make", "verify", "routes decide
 
 def rows(name: str) -> list[dict[str, str]]:
     """A table of the experiment."""
-    with (HOME / f"data/live_testbed_{name}.csv").open(encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return read_rows(HOME / f"data/live_testbed_{name}.csv")
 
 
 def run_times(name: str) -> dict[tuple[str, str], list[float]]:

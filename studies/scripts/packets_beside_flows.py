@@ -14,7 +14,7 @@ from pathlib import Path
 
 import odonata
 from odonata.batch import SharedLinks, SharedPackets, generate_job_log
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 HOME = Path(__file__).resolve().parents[1]
 MACHINE = """
@@ -81,7 +81,7 @@ def main() -> None:
     ]
     page = HOME / "pages" / "study-schedules.md"
     tables = {"packets": markdown(header, rows, labels=3)}
-    page.write_text(with_tables(page.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(page, tables)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ pairs and collectives. Where the measurements are absent it says so and changes 
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from odonata.machines.calibration import MESSAGE_SIZES, message_costs
 from odonata.machines.hostmodel import HostModel
 from odonata.machines.measurements import Measurement, read_measurements
 from odonata.machines.prediction import Case, Predictor
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import beside
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent
@@ -45,9 +45,8 @@ SHOWN = (1, 256, 4096, 65536, 1 << 20, 1 << 24)
 
 def main() -> None:
     """Calibrates, predicts, and writes the tables."""
-    found = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
+    found = beside(DATA)
     if found is None:
-        print(f"skipped: there is no ../{DATA}", file=sys.stderr)
         return
     predictor = Predictor.from_file(MACHINE)
     measured = {folder: messages(found / folder) for folder in PAIRS}
@@ -59,7 +58,7 @@ def main() -> None:
         "pairs": pairs(predictor, host, measured),
         "collectives": collectives(predictor, host, rows, names_of(found)),
     }
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(PAGE, tables)
 
 
 def messages(folder: Path) -> dict[int, Measurement]:

@@ -12,7 +12,6 @@ stopped.
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import sys
@@ -27,7 +26,8 @@ from odonata import _engine
 from odonata.machines.hostmodel import HostModel
 from odonata.machines.prediction import Case, Predictor
 from odonata.plots.style import JOB_COLOURS, new_figure, save, style
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
+from odonata_studies.rows import append_rows, beside, read_rows
 
 HOME = Path(__file__).resolve().parents[1]
 ROOT = HOME.parent
@@ -54,16 +54,14 @@ Row = dict[str, Any]
 def main(options: list[str]) -> None:
     """Simulates if asked to, and draws."""
     if "--simulate" in options:
-        found = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
+        found = beside(DATA)
         if found is None:
-            print(f"skipped: there is no ../{DATA}", file=sys.stderr)
             return
         count = next((int(option) for option in options if option.isdecimal()), COUNT)
         simulate(found, count)
     rows = read()
     figure(rows)
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(with_tables(page, {"ratios": ratios(rows)}), encoding="utf-8")
+    write_tables(PAGE, {"ratios": ratios(rows)})
 
 
 def allocations(archive: Path, known: dict[str, int]) -> list[tuple[str, list[int]]]:
@@ -93,20 +91,12 @@ def simulate(folder: Path, count: int) -> None:
         fit = [at for at, (_, nodes) in enumerate(jobs) if len(nodes) <= LARGEST]
         chosen = random.permutation(fit)[:count]
         work[machine] = (predictor, jobs, chosen.tolist())
-    with TABLE.open("a", newline="", encoding="utf-8") as stream:
-        writer = None
-        for turn in range(count):
-            for machine, (predictor, jobs, chosen) in work.items():
-                if turn >= len(chosen) or (machine, jobs[chosen[turn]][0]) in done:
-                    continue
-                for row in placed(machine, predictor, jobs, chosen[turn]):
-                    if writer is None:
-                        writer = csv.DictWriter(stream, list(row), lineterminator="\n")
-                        if not done:
-                            writer.writeheader()
-                    writer.writerow(row)
-                stream.flush()
-                print(f"{turn + 1} of {count}", file=sys.stderr, end="\r")
+    for turn in range(count):
+        for machine, (predictor, jobs, chosen) in work.items():
+            if turn >= len(chosen) or (machine, jobs[chosen[turn]][0]) in done:
+                continue
+            append_rows(TABLE, list(placed(machine, predictor, jobs, chosen[turn])))
+            print(f"{turn + 1} of {count}", file=sys.stderr, end="\r")
 
 
 def placed(
@@ -260,14 +250,13 @@ def between_groups(group: np.ndarray) -> int:
 
 def read() -> list[Row]:
     """What was written."""
-    with TABLE.open(encoding="utf-8") as stream:
-        return [
-            {
-                key: int(value) if key not in ("machine", "job", "policy") else value
-                for key, value in row.items()
-            }
-            for row in csv.DictReader(stream)
-        ]
+    return [
+        {
+            key: int(value) if key not in ("machine", "job", "policy") else value
+            for key, value in row.items()
+        }
+        for row in read_rows(TABLE)
+    ]
 
 
 def paired(rows: list[Row], machine: str, policy: str, key: str) -> np.ndarray:

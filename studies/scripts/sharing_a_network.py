@@ -18,7 +18,7 @@ import pandas as pd
 import study_files
 from odonata.study.findings import FEWEST
 from odonata.study.intervals import interval
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "studies" / "pages" / "sharing-a-network.md"
@@ -49,7 +49,7 @@ def main(options: list[str]) -> None:
         "99th percentile": victim_table(sharing, "latency_p99_us"),
         "applications": applications_table(applications),
     }
-    PAGE.write_text(with_tables(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
+    write_tables(PAGE, tables)
     print(PAGE.relative_to(ROOT))
 
 

@@ -23,7 +23,7 @@ import pandas as pd
 from scipy import stats
 
 from odonata import Scenario, run
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 ROOT = DATA.parents[1]
@@ -316,9 +316,7 @@ def main(options: list[str]) -> None:
                     table.to_csv(TABLE, index=False, lineterminator="\n")
     long_jobs = measure_seconds(quick)
     if not quick:
-        marked = {**tables(table), "jobs of seconds": seconds_table(long_jobs)}
-        text = with_tables(PAGE.read_text(encoding="utf-8"), marked)
-        PAGE.write_text(text, encoding="utf-8")
+        write_tables(PAGE, {**tables(table), "jobs of seconds": seconds_table(long_jobs)})
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ directory, and goes on there if it was stopped. Writes data/subnet_manager.csv.
 
 from __future__ import annotations
 
-import csv
 import json
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from typing import Any
 
 from odonata import Scenario, run
 from odonata.errors import SimulationError
+from odonata_studies.rows import write_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 ODONATA = Path(sys.executable).with_name("odonata")
@@ -124,10 +124,7 @@ def main() -> None:
             }
             print(row, flush=True)
             rows.append(row)
-    with (ROOT / "studies" / "data" / "subnet_manager.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_rows(ROOT / "studies" / "data" / "subnet_manager.csv", rows)
 
 
 if __name__ == "__main__":

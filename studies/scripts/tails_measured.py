@@ -8,9 +8,7 @@ tables. Where the data are absent it says so and changes nothing.
 
 from __future__ import annotations
 
-import csv
 import io
-import sys
 import tarfile
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -25,6 +23,7 @@ from odonata.tails import correlate, find_modes, fit_families, measure_tail
 from odonata.tails.netgauge import NodeCounts, read_blocks, read_node_counts
 from odonata_live.cluster.evaluation import evaluate
 from odonata_live.cluster.outcomes import Kind, Outcome
+from odonata_studies.rows import beside, write_rows
 
 HOME = Path(__file__).resolve().parents[1]
 DATA = "shared/data"
@@ -288,10 +287,10 @@ def draw(campaigns: list[Campaign]) -> None:
 
 def main() -> None:
     """Reads, prints, draws, keeps."""
-    data = next((above / DATA for above in HOME.parents if (above / DATA).exists()), None)
-    if data is None or not (data / "network-noise").exists():
-        print(f"skipped: there is no ../{DATA}/network-noise", file=sys.stderr)
+    noise = beside(f"{DATA}/network-noise")
+    if noise is None:
         return
+    data = noise.parent
     campaigns = read(data)
     rows: list[dict[str, object]] = []
     table(campaigns, rows)
@@ -299,14 +298,10 @@ def main() -> None:
     collectives(data, rows)
     draw(campaigns)
     families(campaigns, rows)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    with (HOME / "data/tails_measured.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        for row in rows:
-            writer.writerow(
-                {key: f"{x:.6g}" if isinstance(x, float) else x for key, x in row.items()}
-            )
+    rows = [
+        {key: f"{x:.6g}" if isinstance(x, float) else x for key, x in row.items()} for row in rows
+    ]
+    write_rows(HOME / "data/tails_measured.csv", rows)
 
 
 if __name__ == "__main__":

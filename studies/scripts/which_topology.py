@@ -22,7 +22,7 @@ import pandas as pd
 from odonata import Scenario, _engine, run
 from odonata.network.cost import Watts, parts
 from odonata.simulate import ask_engine
-from odonata_studies.marked import markdown, with_tables
+from odonata_studies.marked import markdown, write_tables
 from odonata_studies.networks import FAMILIES, NETWORKS
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -283,8 +283,7 @@ def main(options: list[str]) -> None:
         order = ["size", "network", "measure", "seed"]
         table.sort_values(order).to_csv(TABLE, index=False, lineterminator="\n")
     draw(table)
-    text = with_tables(PAGE.read_text(encoding="utf-8"), tables(table))
-    PAGE.write_text(text, encoding="utf-8")
+    write_tables(PAGE, tables(table))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import holding_jobs as study
+from odonata_studies.marked import with_tables
 
 
 def test_the_page_shows_its_table() -> None:
@@ -15,7 +16,7 @@ def test_the_page_shows_its_table() -> None:
     points = len(study.MACHINES) * len(study.PLACEMENTS) * len(study.ABOVE) * len(study.SEEDS)
     assert len(found) == points and not found.duplicated(list(study.COLUMNS[:4])).any()
     page = study.PAGE.read_text("utf-8")
-    assert study.with_tables(page, study.tables(found)) == page
+    assert with_tables(page, study.tables(found)) == page
 
 
 def test_nothing_is_held_without_and_nobody_for_longer_than_allowed() -> None:

@@ -6,7 +6,6 @@ parameters correspond is in ``studies/pages/validation.md``.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record
 from odonata.study.intervals import interval
+from odonata_studies.rows import read_rows
 from odonata_studies.validation.comparison import TOLERANCE, Comparison
 
 LATENCY = "BookSim 2: mean latency"
@@ -98,19 +98,18 @@ def references(directory: Path) -> list[Reference]:
     """All points of the reference data."""
     found = []
     for name in FILES:
-        with (directory / name).open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                found.append(
-                    Reference(
-                        row["routing"],
-                        row.get("traffic", "uniform"),
-                        int(row.get("packet_flits", 10)),
-                        float(row["offered_load_flits_per_node_cycle"]),
-                        float(row["accepted_load"]),
-                        float(row["mean_packet_latency_cycles"] or "nan"),
-                        float(row["mean_routers_visited"] or "nan"),
-                    )
+        for row in read_rows(directory / name):
+            found.append(
+                Reference(
+                    row["routing"],
+                    row.get("traffic", "uniform"),
+                    int(row.get("packet_flits", 10)),
+                    float(row["offered_load_flits_per_node_cycle"]),
+                    float(row["accepted_load"]),
+                    float(row["mean_packet_latency_cycles"] or "nan"),
+                    float(row["mean_routers_visited"] or "nan"),
                 )
+            )
     return found
 
 

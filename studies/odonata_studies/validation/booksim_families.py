@@ -6,7 +6,6 @@ reference is a file, and what BookSim (commit 28f4329) gave with the same settin
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from typing import Any
 from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record
+from odonata_studies.rows import read_rows
 from odonata_studies.validation.comparison import TOLERANCE, Comparison
 
 LATENCY = "BookSim 2: fat tree, torus, mesh"
@@ -104,16 +104,15 @@ class Reference:
 
 def references(directory: Path) -> list[Reference]:
     """All points of the reference, and those at further loads."""
-    with (directory / FILE).open(encoding="utf-8", newline="") as file:
-        found = [
-            Reference(
-                row["network"],
-                int(row["packet_flits"]),
-                float(row["load"]),
-                float(row["mean_packet_latency_cycles"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+    found = [
+        Reference(
+            row["network"],
+            int(row["packet_flits"]),
+            float(row["load"]),
+            float(row["mean_packet_latency_cycles"]),
+        )
+        for row in read_rows(directory / FILE)
+    ]
     further = [
         Reference(network, flits, load, latency)
         for (network, flits), curve in FURTHER.items()

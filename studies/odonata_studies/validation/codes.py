@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +11,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record
 from odonata.study.intervals import interval
+from odonata_studies.rows import read_rows
 from odonata_studies.validation.comparison import Comparison
 
 FILE = "codes-a4780aed-dragonfly-plus.csv"
@@ -163,8 +163,7 @@ class Codes:
     """
 
     def __init__(self, directory: Path, quick: bool) -> None:
-        with (directory / FILE).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = read_rows(directory / FILE)
         #: Figures in µs by case and column.
         self.known = {
             case_of(row): {column: float(row[column]) for column in QUANTITIES}

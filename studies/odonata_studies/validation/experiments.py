@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from odonata.output import create
+from odonata_studies.rows import read_rows
 
 
 def write(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
@@ -21,8 +22,7 @@ def write(rows: Sequence[Mapping[str, Any]], file: Path) -> None:
 
 def read(file: Path) -> list[dict[str, Any]]:
     """Reads it back: texts in the first column, numbers in the others."""
-    with file.open(encoding="utf-8", newline="") as kept:
-        return [
-            {key: value if key == "point" else float(value) for key, value in row.items()}
-            for row in csv.DictReader(kept)
-        ]
+    return [
+        {key: value if key == "point" else float(value) for key, value in row.items()}
+        for row in read_rows(file)
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +10,7 @@ from odonata.results import Result
 from odonata.scenario import Scenario
 from odonata.study.execution import Point, Record
 from odonata.study.intervals import interval
+from odonata_studies.rows import read_rows
 from odonata_studies.validation.comparison import Comparison
 
 ALL_TO_ALL = "SST: all-to-all"
@@ -75,8 +75,7 @@ class Sst:
     """
 
     def __init__(self, directory: Path, quick: bool) -> None:
-        with (directory / FILE).open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = read_rows(directory / FILE)
         #: Run time in µs by arrangement and routing.
         self._known = {
             (row["arrangement"], row["routing"]): float(row["alltoall_time_us"]) for row in rows
