@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -71,6 +71,7 @@ _heartbeat = click.option(
 @click.option("--period", type=TIME, default="1 s", help=("Time between scheduling cycles."))
 @click.option(
     "--patience",
+    "patience_s",
     type=TIME,
     default="20 s",
     help="How long a released job may wait for its nodes before it is placed again.",
@@ -108,16 +109,8 @@ _heartbeat = click.option(
 @cluster_options.timeout
 def place(
     journal: Path,
-    policy: str,
-    mode: str,
-    seed: int,
     topology: Path | None,
-    level: str,
-    partitions: tuple[str, ...],
-    depth: int,
-    whole_nodes: bool,
     period: int,
-    patience: int,
     heartbeat: Path | None,
     most_silent: int,
     metrics: Path | None,
@@ -127,6 +120,7 @@ def place(
     dry_run: bool,
     allow_root: bool,
     timeout: float,
+    **how: Any,
 ) -> None:
     """Choose the nodes of waiting jobs with the functions that simulations use.
 
@@ -148,16 +142,7 @@ def place(
     if shadow and dry_run:
         raise click.UsageError("--shadow keeps what it decides, --dry-run does not: choose one")
     wiring = survey.ask_topology(timeout) if topology is None else read_topology(topology)
-    rules = Rules(
-        policy=policy,
-        mode=mode,
-        seed=seed,
-        depth=depth,
-        level=level,
-        partitions=partitions,
-        whole_nodes=whole_nodes,
-        patience_s=patience,
-    )
+    rules = Rules(**how)
     if dry_run:
         placer = Placer(wiring, rules, timeout_s=timeout, say=say)
         if placer.cycle() == 0:
@@ -176,7 +161,7 @@ def place(
         shadow=shadow,
         say=tell,
     )
-    tell(f"{'watches beside Slurm' if shadow else 'places'} by {policy}, journal {journal}")
+    tell(f"{'watches beside Slurm' if shadow else 'places'} by {rules.policy}, journal {journal}")
     with stopping():
         daemon.run(cycles=cycles)
 

@@ -72,7 +72,9 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
     default=1_000,
     help="Iterations of each collective at each size, of each skeleton, or of --command.",
 )
-@click.option("--interval", type=DURATION, default="1 ms", help="Pause between iterations.")
+@click.option(
+    "--interval", "interval_s", type=DURATION, default="1 ms", help="Pause between iterations."
+)
 @click.option(
     "--start",
     type=click.Choice(["window", "barrier"]),
@@ -96,6 +98,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--budget",
+    "budget_s",
     type=TIME,
     default="10 min",
     help="Longest time that a job may take; it ends then even if measurements are missing.",
@@ -105,6 +108,7 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 )
 @click.option(
     "--start-within",
+    "start_within_s",
     type=TIME,
     default="10 min",
     help="Cancel the job if Slurm has not started it within this time.",
@@ -169,25 +173,13 @@ COLLECTIVES = ("bcast", "reduce", "alltoall", "allreduce", "barrier", "ping-pong
 def probe(
     store: Path,
     placements: tuple[str, ...],
-    ranks: int,
     islands: int | None,
     collectives: tuple[str, ...],
     message_sizes: tuple[int, ...],
-    iterations: int,
-    interval: float,
-    start: str,
-    command: str | None,
-    skeletons: tuple[str, ...],
-    budget: int,
     wait: int | None,
-    start_within: int,
     repeat: int,
     every: int,
-    tolerance: float,
     shared_nodes: bool,
-    partition: str | None,
-    options: tuple[str, ...],
-    launcher: str,
     python: str | None,
     work: Path,
     topology: Path | None,
@@ -195,6 +187,7 @@ def probe(
     dry_run: bool,
     timeout: float,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Measure what the network delivers now, with a batch job, and keep all times in STORE.
 
@@ -210,23 +203,12 @@ def probe(
     wanted = [
         Probe(
             placement=placement,
-            ranks=ranks,
             collectives=tuple(dict.fromkeys(collectives)),
             sizes=tuple(sorted(set(message_sizes))),
-            iterations=iterations,
-            interval_s=interval,
-            start=start,
-            command=command,
-            skeletons=skeletons,
-            budget_s=budget,
-            start_within_s=start_within,
-            tolerance=tolerance,
             islands=islands if placement == "different-islands" else None,
             exclusive=not shared_nodes,
-            launcher=launcher,
             python=python or sys.executable,
-            options=options,
-            partition=partition,
+            **how,
         )
         for placement in dict.fromkeys(placements)
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -77,17 +78,13 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
 def design(
     nodes: int,
     gpus: int,
-    rails: int,
-    bandwidth: str,
     traffic: str,
-    radix: int,
-    equal: str | None,
     prices: tuple[str, ...],
-    budget: float | None,
     packets: bool,
     jobs: int | None,
     out: Path | None,
     as_json: bool,
+    **how: Any,
 ) -> None:
     """Lay out a network of every family for N nodes, and compare what they cost and deliver.
 
@@ -105,13 +102,9 @@ def design(
     chosen = lay_out(
         nodes,
         traffic=[one.strip() for one in traffic.split(",")],
-        radix=radix,
-        equal=equal,
         price=by_part(Prices, prices, "--price") if prices else None,
-        budget=budget,
         gpus=gpus,
-        rails=rails,
-        bandwidth=bandwidth,
+        **how,
     )
     name = f"design-{nodes}" if gpus == 1 else f"design-{nodes}x{gpus}"
     directory = out or Path("results") / name

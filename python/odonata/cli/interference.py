@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,14 +44,7 @@ from odonata.terminal import terminal
 )
 @options.json
 def interference(
-    scenario: Path,
-    changes: tuple[str, ...],
-    target: str | None,
-    pairs: bool,
-    attribution: bool,
-    jobs: int | None,
-    out: Path | None,
-    as_json: bool,
+    scenario: Path, changes: tuple[str, ...], out: Path | None, as_json: bool, **how: Any
 ) -> None:
     """Find out which job slows down which, by how much, and at which links.
 
@@ -68,16 +62,7 @@ def interference(
     directory = out or Path("results") / f"{scenario.stem}-interference"
     console = progress_terminal()
     with StudyBar(console, "Jobs alone and together") as bar, goes_on_in(directory):
-        found = analyse(
-            what,
-            target=target,
-            pairs=pairs,
-            attribution=attribution,
-            jobs=jobs,
-            out=directory,
-            progress=bar,
-            notice=notices(console),
-        )
+        found = analyse(what, out=directory, progress=bar, notice=notices(console), **how)
     if as_json:
         print_json({"directory": str(directory), **figures(found)})
     else:

@@ -200,16 +200,7 @@ def convert(
 )
 @click.option("--seed", type=SEED, default=1)
 @options.json
-def generate(
-    output: Path,
-    nodes: int,
-    jobs: int,
-    kind: str,
-    arrivals_factor: float,
-    request_factor: float | None,
-    seed: int,
-    as_json: bool,
-) -> None:
+def generate(output: Path, as_json: bool, **how: Any) -> None:
     """Draw a synthetic job log, by the model of Lublin and Feitelson (2003).
 
     OUTPUT ends in .swf or .parquet.
@@ -217,14 +208,7 @@ def generate(
     from odonata.batch import generate_job_log
 
     check_new_file(output)
-    drawn = generate_job_log(
-        nodes=nodes,
-        jobs=jobs,
-        kind=kind,
-        arrivals_factor=arrivals_factor,
-        request_factor=request_factor,
-        seed=seed,
-    )
+    drawn = generate_job_log(**how)
     drawn.save(output)
     if as_json:
         print_json({"file": str(output), "jobs": len(drawn)})
