@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from odonata import Scenario, run
+from odonata.study.intervals import interval
 from odonata_studies.marked import markdown, write_tables
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -291,10 +291,8 @@ def tables(table: pd.DataFrame) -> dict[str, str]:
 
 def shown(ratios: pd.Series) -> str:
     """Mean over windows and half of its 95 % interval by Student's t."""
-    ratios = ratios.dropna()
-    quantile = stats.t.ppf(0.975, len(ratios) - 1)
-    half = float(ratios.std() / np.sqrt(len(ratios)) * quantile)
-    return f"{ratios.mean():.2f} ± {half:.2f}"
+    found = interval(ratios.dropna().tolist())
+    return f"{found.mean:.2f} ± {found.half_width:.2f}"
 
 
 def main(options: list[str]) -> None:

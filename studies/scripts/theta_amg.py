@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from theta.page import write_page
+from odonata_studies.marked import write_tables
+from theta.page import all_tables
 from theta.pictures import draw_groups, draw_study
 from theta.runs import Kept, Run, simulate_all
 
@@ -53,7 +54,7 @@ def main() -> int:
     figures.mkdir(exist_ok=True)
     draw_study(rows[rows.part == "main"], kept, figures / "theta-amg.png")
     draw_groups(kept, figures / "theta-amg-groups.png")
-    write_page(HOME / "pages" / "theta-amg.md", rows)
+    write_tables(HOME / "pages" / "theta-amg.md", all_tables(rows))
     print_cost(done, time.monotonic() - started)
     return 0
 

@@ -22,6 +22,7 @@ import pandas as pd
 from odonata import Scenario, _engine, run
 from odonata.network.cost import Watts, parts
 from odonata.simulate import ask_engine
+from odonata.study.intervals import interval
 from odonata_studies.marked import markdown, write_tables
 from odonata_studies.networks import FAMILIES, NETWORKS
 
@@ -129,17 +130,12 @@ def missing(table: pd.DataFrame, quick: bool = False) -> pd.DataFrame:
     return pd.concat([table, pd.DataFrame(rows, columns=[*columns, "value"])])
 
 
-def interval(values: pd.Series) -> tuple[float, float]:
-    """Mean and half the width of its 95 % interval by Student's t, for up to five values."""
-    quantile = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}.get(len(values), float("nan"))
-    return float(values.mean()), float(values.std() / np.sqrt(len(values)) * quantile)
-
-
 def shown(values: pd.Series, digits: int = 3) -> str:
     """Mean and interval, as far as that is wider than the last digit."""
     if values.empty:
         return "–"
-    mean, half = interval(values)
+    found = interval(values.tolist())
+    mean, half = found.mean, found.half_width
     text = f"{mean:,.0f}" if mean >= 1000 else f"{mean:.{digits}g}"
     return text if not half > 0.01 * mean else f"{text} ± {half:.2g}"
 
@@ -254,11 +250,11 @@ def draw(table: pd.DataFrame) -> None:
                 ]["value"]
                 if here.empty:
                     continue
-                mean, half = interval(here)
-                half = 0.0 if np.isnan(half) else half
+                found = interval(here.tolist())
+                half = 0.0 if np.isnan(found.half_width) else found.half_width
                 watts = cost(network)["watts_per_node"]
                 look = {"color": colour, "marker": marker, "markersize": 8}
-                axis.errorbar(watts, mean, half, linestyle="none", label=name, **look)
+                axis.errorbar(watts, found.mean, half, linestyle="none", label=name, **look)
             axis.set_title(f"{label}, {size:,} nodes", fontsize=9)
             # The larger torus is overloaded, and has no mean latency.
             axis.set_ylim(0, 1400 if measure == "latency" else 1.05)

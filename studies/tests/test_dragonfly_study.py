@@ -1,6 +1,5 @@
 """The dragonfly study: closed forms, plan, measured points and page agree."""
 
-import math
 from pathlib import Path
 
 import pytest
@@ -23,14 +22,6 @@ def test_closed_forms_are_the_fractions_of_the_page() -> None:
     assert STUDY.uniform_minimal() == 1.0
     # 1,024 of the other 1,055 nodes are in other groups; two global links each way.
     assert STUDY.uniform_valiant_group() == pytest.approx(1055 / 2048)
-
-
-def test_confidence_interval_is_students() -> None:
-    mean, ci95 = points.mean_and_ci95([1.0, 2.0, 3.0])
-    # Standard deviation 1, three values, t = 4.303.
-    assert mean == 2.0
-    assert ci95 == pytest.approx(4.303 / math.sqrt(3), rel=1e-3)
-    assert math.isnan(points.mean_and_ci95([1.0])[1])
 
 
 def test_page_shows_the_measured_points() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from dragonfly.machine import MACHINE, ROUTINGS
 from dragonfly.points import Point, curve_of
-from odonata_studies.marked import with_tables
+from odonata_studies.marked import markdown, with_tables
 
 #: Saturation by latency: the load at which the mean latency is this multiple of that at zero load.
 FACTOR = 3
@@ -69,7 +69,7 @@ def saturation_table(points: Sequence[Point]) -> str:
                 else f"{100 * (again.accepted_load / saturated.accepted_load - 1):+.2f} %",
             ]
         )
-    return _markdown(
+    return markdown(
         [
             *("traffic", "routing", "bound in theory", "accepted under overload"),
             *("against the bound", "latency at zero load"),
@@ -77,7 +77,7 @@ def saturation_table(points: Sequence[Point]) -> str:
             "with twice the warm-up",
         ],
         rows,
-        "llrrrrrr",
+        labels=2,
     )
 
 
@@ -99,13 +99,13 @@ def links_table(points: Sequence[Point]) -> str:
                 f"{point.local_utilisation_max:.2f}",
             ]
         )
-    return _markdown(
+    return markdown(
         [
             *("traffic", "routing", "global, mean", "global, busiest", "direct"),
             *("beside the direct", "local, mean", "local, busiest"),
         ],
         rows,
-        "llrrrrrr",
+        labels=2,
     )
 
 
@@ -134,13 +134,13 @@ def candidates_table(points: Sequence[Point]) -> str:
                 f"{point.direct_link_utilisation:.2f}",
             ]
         )
-    return _markdown(
+    return markdown(
         [
             *("UGAL-L draws", "bound in theory", "accepted under overload"),
             *("global links, mean", "the direct links"),
         ],
         rows,
-        "lrrrr",
+        labels=1,
     )
 
 
@@ -157,13 +157,13 @@ def hump_table(points: Sequence[Point]) -> str:
         share = local.direct_link_utilisation / (MACHINE.nodes_per_group * local.accepted_load)
         row.append(f"{100 * share:.0f} %")
         rows.append(row)
-    return _markdown(
+    return markdown(
         [
             *("offered load", "UGAL-L, mean / p99 (ns)", "UGAL-G", "PAR"),
             *("UGAL-L: the direct links", "UGAL-L: packets routed minimally"),
         ],
         rows,
-        "rrrrrr",
+        labels=0,
     )
 
 
@@ -187,13 +187,13 @@ def buffer_table(points: Sequence[Point]) -> str:
                 f"{latency.latency_mean_ns:.0f} ns",
             ]
         )
-    return _markdown(
+    return markdown(
         [
             *("buffer per virtual channel", "uniform, minimal", "ADV+1, Valiant via group"),
             *("ADV+1, UGAL-L", "ADV+1, UGAL-G", "latency of UGAL-L, ADV+1, load 0.2"),
         ],
         rows,
-        "rrrrrr",
+        labels=0,
     )
 
 
@@ -209,8 +209,8 @@ def threshold_table(points: Sequence[Point]) -> str:
             ]
             row.append(" / ".join(f"{point.latency_mean_ns:.0f}" for point in three))
         rows.append(row)
-    return _markdown(
-        ["threshold", "uniform, load 0.7", "ADV+1, load 0.1", "ADV+1, load 0.3"], rows, "rrrr"
+    return markdown(
+        ["threshold", "uniform, load 0.7", "ADV+1, load 0.1", "ADV+1, load 0.3"], rows, labels=0
     )
 
 
@@ -237,13 +237,13 @@ def adv_h_table(points: Sequence[Point]) -> str:
                     f"{point.local_utilisation_max:.2f}",
                 ]
             )
-    return _markdown(
+    return markdown(
         [
             *("traffic", "routing", "bound in theory", "accepted under overload", "global, mean"),
             *("local, mean", "local, busiest"),
         ],
         rows,
-        "llrrrrr",
+        labels=2,
     )
 
 
@@ -308,8 +308,3 @@ def _with_ci(value: float, ci95: float, digits: int) -> str:
     if math.isnan(ci95):
         return f"{value:.{digits}f}"
     return f"{value:.{digits}f} ± {max(ci95, 10**-digits):.{digits}f}"
-
-
-def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]], alignment: str) -> str:
-    rule = ["---:" if side == "r" else "---" for side in alignment]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, rule, *rows))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from dragonfly.machine import Measured
-
-#: Student's t, two-sided 95 %, by the number of replications.
-_T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+from odonata.study.intervals import interval
+from odonata_studies.rows import read_rows, write_rows
 
 #: A point counts as stable if this share of what was offered in the window was delivered in it.
 STABLE = 0.98
@@ -53,16 +51,6 @@ class Point:
         return self.accepted_load >= STABLE * self.offered_load
 
 
-def mean_and_ci95(values: Sequence[float]) -> tuple[float, float]:
-    """Mean of replications and half the width of its 95 % confidence interval (Student's t)."""
-    count = len(values)
-    mean = math.fsum(values) / count
-    if count < 2:
-        return mean, math.nan
-    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
-    return mean, _T95[count] * math.sqrt(variance / count)
-
-
 def summarise(measured: Iterable[Measured]) -> list[Point]:
     """One point for all replications of the same thing, in the order of their first."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
@@ -77,10 +65,10 @@ def _point(group: Sequence[Measured]) -> Point:
     run = group[0].run
 
     def mean(attribute: str) -> float:
-        return mean_and_ci95([getattr(one, attribute) for one in group])[0]
+        return interval([getattr(one, attribute) for one in group]).mean
 
-    accepted, accepted_ci95 = mean_and_ci95([one.accepted for one in group])
-    latency, latency_ci95 = mean_and_ci95([one.latency_mean_ns for one in group])
+    accepted = interval([one.accepted for one in group])
+    latency = interval([one.latency_mean_ns for one in group])
     return Point(
         experiment=run.experiment,
         pattern=run.pattern,
@@ -91,10 +79,10 @@ def _point(group: Sequence[Measured]) -> Point:
         window_us=run.window_us,
         replications=len(group),
         offered_load=mean("offered"),
-        accepted_load=accepted,
-        accepted_load_ci95=accepted_ci95,
-        latency_mean_ns=latency,
-        latency_mean_ns_ci95=latency_ci95,
+        accepted_load=accepted.mean,
+        accepted_load_ci95=accepted.half_width,
+        latency_mean_ns=latency.mean,
+        latency_mean_ns_ci95=latency.half_width,
         latency_p99_ns=mean("latency_p99_ns"),
         routers_visited=mean("routers"),
         global_utilisation_mean=mean("global_mean"),
@@ -116,23 +104,17 @@ def curve_of(points: Iterable[Point], pattern: str, routing: str) -> list[Point]
 def write(points: Iterable[Point], path: Path) -> None:
     """Writes the CSV file; numbers have five significant digits."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    columns = [column.name for column in fields(Point)]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        for point in points:
-            writer.writerow([_cell(getattr(point, column)) for column in columns])
+    write_rows(path, [{key: _cell(value) for key, value in vars(one).items()} for one in points])
 
 
 def read(path: Path) -> list[Point]:
     """Reads a CSV file that ``write`` wrote."""
     types = {"int": int, "float": lambda text: float(text) if text else math.nan, "str": str}
     columns = {column.name: str(column.type) for column in fields(Point)}
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Point(**{name: types[kind](row[name]) for name, kind in columns.items()})
-            for row in csv.DictReader(file)
-        ]
+    return [
+        Point(**{name: types[kind](row[name]) for name, kind in columns.items()})
+        for row in read_rows(path)
+    ]
 
 
 def _cell(value: object) -> str:

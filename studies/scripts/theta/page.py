@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Sequence
-from pathlib import Path
-
 import pandas as pd
 
-from .runs import BY_DEFAULT, CLASSES, PLACEMENTS, ROUTINGS, SENSITIVITY
+from odonata.study.intervals import interval
+from odonata_studies.marked import markdown
 
-#: Two-sided 95 % quantiles of Student's t by degrees of freedom.
-T_95 = {1: 12.71, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365}
+from .runs import BY_DEFAULT, CLASSES, PLACEMENTS, ROUTINGS, SENSITIVITY
 
 
 def all_tables(rows: pd.DataFrame) -> dict[str, str]:
@@ -29,30 +24,12 @@ def all_tables(rows: pd.DataFrame) -> dict[str, str]:
     }
 
 
-def write_page(page: Path, rows: pd.DataFrame) -> None:
-    """Replaces what stands between ``<!-- NAME -->`` and ``<!-- /NAME -->`` by its table."""
-    text = page.read_text(encoding="utf-8")
-    for name, table in all_tables(rows).items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.S)
-        text, found = pattern.subn(
-            lambda match, t=table: match[1] + "\n" + t + "\n" + match[2], text
-        )
-        assert found == 1, f"{page} needs one place for the table {name}"
-    page.write_text(text, encoding="utf-8")
-
-
 def with_interval(times: pd.Series) -> str:
     """Mean and half the width of its 95 % confidence interval."""
     if len(times) == 1:
         return f"{times.iloc[0]:.0f}"
-    half = T_95[len(times) - 1] * times.std(ddof=1) / math.sqrt(len(times))
-    return f"{times.mean():.0f} ± {half:.0f}"
-
-
-def markdown(header: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table; the first column is text, the others are numbers."""
-    rule = ["---"] + ["---:"] * (len(header) - 1)
-    return "".join("| " + " | ".join(line) + " |\n" for line in (header, rule, *lines))
+    found = interval(times.tolist())
+    return f"{found.mean:.0f} ± {found.half_width:.0f}"
 
 
 def run_times(main: pd.DataFrame) -> str:
