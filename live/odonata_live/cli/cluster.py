@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -30,13 +31,18 @@ def cluster() -> None:
 
 @cluster.command()
 @click.argument("store", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--period", type=TIME, default="60 s", help="Time between two queries to Slurm.")
+@click.option(
+    "--period", "period_s", type=TIME, default="60 s", help="Time between two queries to Slurm."
+)
 @click.option(
     "--for", "for_", type=TIME, help='How long to watch, e.g. "2 w".  [default: until stopped]'
 )
-@click.option("--keep", type=TIME, help=("Remove samples older than this.  [default: keep all]"))
+@click.option(
+    "--keep", "keep_s", type=TIME, help="Remove samples older than this.  [default: keep all]"
+)
 @click.option(
     "--largest",
+    "largest_bytes",
     type=SIZE,
     default="1 GiB",
     help="Remove the oldest samples once all of them take more than this.",
@@ -51,16 +57,7 @@ def cluster() -> None:
     "collector of its node exporter. The file is replaced each time.",
 )
 @cluster_options.timeout
-def watch(
-    store: Path,
-    period: int,
-    for_: int | None,
-    keep: int | None,
-    largest: int,
-    topology: Path | None,
-    metrics: Path | None,
-    timeout: float,
-) -> None:
+def watch(store: Path, for_: int | None, topology: Path | None, timeout: float, **how: Any) -> None:
     """Sample the utilisation once per period, for weeks, and keep it in STORE.
 
     Costs the controller one squeue per period, or less while squeue fails or is slow. Continues a
@@ -71,16 +68,8 @@ def watch(
     from odonata_live.cluster.watch import Watch
 
     wiring = None if topology is None else read_topology(topology)
-    watching = Watch(
-        period_s=period,
-        timeout_s=timeout,
-        keep_s=keep,
-        largest_bytes=largest,
-        topology=wiring,
-        metrics=metrics,
-        say=tell,
-    )
-    tell(f"watching into {store}, one sample in {period} s")
+    watching = Watch(timeout_s=timeout, topology=wiring, say=tell, **how)
+    tell(f"watching into {store}, one sample in {watching.period_s} s")
     with stopping():
         watching.run(store, for_s=float("inf") if for_ is None else for_)
     tell(f"{watching.kept} samples kept")
