@@ -264,6 +264,12 @@ ranks_per_node = 1
 placement = "random-node"
 motif = { kind = "halo3d", message = "64 KiB", iterations = 10 }
 """,
+    "MessageClass": """\
+[[job.message_class]]
+collective = "allreduce"
+up_to = "4 KiB"
+traffic_class = "urgent"
+""",
     "all-to-all": 'motif = { kind = "all-to-all", message = "8 KiB", window = 4 }\n',
     "bisection": 'motif = { kind = "bisection", message = "8 KiB", order = "ascending" }\n',
     "halo2d": 'motif = { kind = "halo2d", message = "8 KiB", grid = [4, 4] }\n',

@@ -88,6 +88,7 @@ InlineMessages | ### Inline messages | `[machine.shared] exchange_inline`
 ManyRanks | ### Many ranks | `[[machine.many_ranks]]`
 FreshBuffers | ### Fresh buffers | `[machine.fresh_buffers]`
 Job | ## Jobs | `[[job]]`, once for each job
+MessageClass | ### Classes of messages | `[[job.message_class]]`; see [traffic classes](congestion-control.md#traffic-classes)
 TimeBorder | #### Part of a trace: by time | `start` or `end` of a trace: `{ time = … }`
 RegionBorder | #### Part of a trace: by function | `start` or `end` of a trace: `{ region = …, iteration = … }`
 MarkerBorder | #### Part of a trace: by marker | `start` or `end` of a trace: `{ marker = …, iteration = … }`

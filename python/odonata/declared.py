@@ -29,7 +29,8 @@ from odonata.table import CHOICES, CLASSES, Key, Table
 _BASES = {"codes": ConfiguredNetwork, "ibnetdiscover": DiscoveredNetwork}
 #: Where tables are that are declared by themselves.
 _MODULES = {
-    **dict.fromkeys(("Job", "MappingTable", "PlacementTable", "RankMapPlacement"), "load"),
+    **dict.fromkeys(("Job", "MessageClass", "MappingTable", "PlacementTable"), "load"),
+    "RankMapPlacement": "load",
     **dict.fromkeys(("TimeBorder", "RegionBorder", "MarkerBorder"), "motif"),
     **dict.fromkeys(("ComputePhase", "RepeatPhase", "PhaseFile"), "motif"),
     **dict.fromkeys(("Machine", "HostRange", "ManyRanks", "Background"), "machines.machine"),

@@ -45,7 +45,9 @@ NO_FILES = {
     *("LinkFailure.interface", "LinkFailure.port", "LinkFailure.switches"),
     *("MarkerBorder.marker", "RegionBorder.region"),
     "Scenario.title",
-    *("Job.name", "Job.traffic_class", "TrafficClass.name"),
+    *("Job.name", "TrafficClass.name"),
+    # Of a job, of some of its messages, and of every motif.
+    *(f"{one.__name__}.traffic_class" for one in TABLES),
     "Collective.algorithm",
     *("Arrivals.links", "DrawnFailures.link_class"),
     *("HostRange.names", "Machine.name"),

@@ -162,3 +162,126 @@ def test_more_guaranteed_than_the_largest_share_is_refused(tmp_path: Path) -> No
 def test_a_class_needs_classes(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"job\[0\]\.traffic_class"):
         run(scenario(tmp_path, job("one", 0, 'traffic_class = "a"')))
+
+
+#: One job on both routers: a collective of few bytes, then an exchange of many.
+PHASES = """
+[[job]]
+name = "both"
+nodes = 4
+motif = {{ kind = "phases", phases = [
+  {{ kind = "collective", operation = "allreduce", message = "8 B" }},
+  {{ kind = "all-to-all", message = "64 KiB", window = 3 {bulk} }},
+] }}
+{more}
+"""
+
+
+def phases(directory: Path, bulk: str, *more: str) -> Scenario:
+    classes = (traffic_class("a"), traffic_class("b"))
+    text = PHASES.format(bulk=bulk, more="\n".join(more))
+    network = NETWORK.split("[simulation]", maxsplit=1)[0]
+    file = directory / "phases.toml"
+    file.write_text("\n".join((network, *classes, text)), encoding="utf-8")
+    return Scenario.from_file(file)
+
+
+def message_class(name: str, **keys: object) -> str:
+    given = {"traffic_class": name, **keys}.items()
+    return "\n".join(["[[job.message_class]]", *(f"{key} = {json.dumps(v)}" for key, v in given)])
+
+
+#: 4 ranks, 12 messages: of the exchange by its motif, of the collective 8 bytes each.
+BULK = 12 * 65_536
+SMALL = 4 * 2 * 8
+
+
+@pytest.mark.parametrize(
+    ("bulk", "more", "of_b"),
+    [
+        (', traffic_class = "b"', [], BULK),
+        ("", [message_class("b", collective="allreduce")], SMALL),
+        ("", [message_class("b", up_to="8 B")], SMALL),
+        ("", [message_class("b", up_to="1 MiB")], BULK + SMALL),
+        ("", [message_class("a", up_to="8 B"), message_class("b", up_to="64 KiB")], BULK),
+        (', traffic_class = "a"', [message_class("b", collective="allreduce")], SMALL),
+        (', traffic_class = "b"', [message_class("b", up_to="8 B")], BULK + SMALL),
+    ],
+)
+def test_motifs_collectives_and_sizes_name_classes(
+    tmp_path: Path, bulk: str, more: list[str], of_b: int
+) -> None:
+    given = phases(tmp_path, bulk, *more)
+    result = run(given)
+    rows = {row["name"]: row for row in result.table("traffic_classes").to_pylist()}
+    assert rows["b"]["bytes_delivered"] == rows["b"]["bytes_created"] == of_b
+    assert rows["a"]["bytes_delivered"] == rows["a"]["bytes_created"] == BULK + SMALL - of_b
+    assert [row["jobs"] for row in rows.values()] == [1, 1]
+    threads = run(given.with_set({"simulation.threads": 2}))
+    assert threads.table("traffic_classes").equals(result.table("traffic_classes"))
+    assert threads.table("iterations").equals(result.table("iterations"))
+
+
+def test_requests_and_grants_have_a_class_and_count_in_none(tmp_path: Path) -> None:
+    given = phases(tmp_path, "", message_class("b", control=True))
+    asks = {"mpi.eager_limit": "1 KiB"}
+    result = run(given.with_set(asks))
+    rows = {row["name"]: row for row in result.table("traffic_classes").to_pylist()}
+    assert (rows["a"]["bytes_delivered"], rows["b"]["bytes_delivered"]) == (BULK + SMALL, 0)
+    assert verify(given.with_set(asks)).safe
+
+
+@pytest.mark.parametrize(
+    ("bulk", "more", "words"),
+    [
+        (', traffic_class = "c"', [], ["job[0].motif.phases[1].traffic_class", '"a", "b"']),
+        ("", [message_class("c", up_to="1 B")], ["job[0].message_class[0].traffic_class"]),
+        (
+            "",
+            [message_class("b", up_to="7 B")],
+            ["job[0].message_class[0]", "no message of the job"],
+        ),
+        ("", [message_class("b", collective="barrier")], ["message_class[0]", "no message"]),
+        ("", [message_class("b", control=True)], ["message_class[0]", "mpi.eager_limit"]),
+        (
+            "",
+            [message_class("b", up_to="9 B"), message_class("a", collective="allreduce")],
+            ["job[0].message_class[1]", "no entry before it is for"],
+        ),
+        (
+            ', traffic_class = "b"',
+            [message_class("a", up_to="8 B")],
+            ["message_class[0]", "of another class"],
+        ),
+        ("", [message_class("b")], ["message_class[0]", "none of them"]),
+        ("", [message_class("b", control=True, up_to="1 KiB")], ["message_class[0]", "alone"]),
+        (
+            "",
+            [message_class("b", control=True), message_class("a", control=True)],
+            ["message_class[1]", "another one"],
+        ),
+        (
+            ', traffic_class = "b"',
+            [message_class("a", up_to="64 KiB")],
+            ["job[0].motif.phases[1].traffic_class", "of no message"],
+        ),
+    ],
+)
+def test_classes_of_messages_that_make_no_sense_are_refused(
+    tmp_path: Path, bulk: str, more: list[str], words: list[str]
+) -> None:
+    with pytest.raises(ScenarioError) as raised:
+        run(phases(tmp_path, bulk, *more))
+    for word in words:
+        assert word in str(raised.value)
+
+
+def test_only_phases_and_programs_have_classes_beside_the_job(tmp_path: Path) -> None:
+    two_classes = (traffic_class("a"), traffic_class("b"))
+    of_traffic = job("one", 0, message_class("b", up_to="8 KiB"))
+    with pytest.raises(ScenarioError, match="all messages of traffic are of its"):
+        run(scenario(tmp_path, *two_classes, of_traffic))
+    motif = '{ kind = "all-to-all", message = "1 KiB", traffic_class = "b" }'
+    whole = f"[[job]]\nnodes = 4\nmotif = {motif}"
+    with pytest.raises(ScenarioError, match=r"job\[0\]\.motif\.traffic_class.*only of a phase"):
+        run(scenario(tmp_path, *two_classes, whole))

@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         node_of_rank: (0..ranks).map(NodeId).collect(),
         load: JobLoad::Closed(Arc::new(program)),
         protocol: Protocol::default(),
-        class: 0,
+        classes: odonata_run::JobClasses::default(),
         servers: None,
     }];
     let measurement = Measurement {

@@ -7,7 +7,7 @@ use odonata_units::{Bytes, RankId};
 use crate::matrix::{CommunicationMatrix, MatrixBuilder};
 use crate::open_loop::OpenLoop;
 use crate::pattern::{Pattern, Turn};
-use crate::program::{Action, Idle, ProcessorId, Program, ProgramError, Step};
+use crate::program::{Action, Idle, Origin, ProcessorId, Program, ProgramError, Repetition, Step};
 
 /// Messages of an open-loop source that are drawn for each rank.
 const DRAWN: u32 = 64;
@@ -61,25 +61,31 @@ pub struct Walked {
 pub fn communication(program: &dyn Program, limit: u64) -> Result<Walked, WalkError> {
     let ranks = program.ranks();
     let share = limit / u64::from(ranks).max(1);
-    let mut sends = Sends::default();
+    let mut list: Vec<(RankId, RankId, u64)> = Vec::new();
     // How many iterations there is time for, by what the first rank does in one.
     let iterations = match program.iterations() {
         0 => u32::MAX,
         _ if ranks == 0 => 1,
         all => {
-            let steps = walk(program, RankId(0), 1, limit, &mut sends)?;
+            let steps = walk(program, RankId(0), 1, limit, &mut |_| {})?;
             u32::try_from(share / steps.max(1)).map_or(all, |fit| fit.clamp(1, all))
         }
     };
     let mut builder = MatrixBuilder::new();
     let mut left = limit;
     for rank in (0..ranks).map(RankId) {
-        sends.list.clear();
-        let steps = walk(program, rank, iterations, left, &mut sends)
+        list.clear();
+        // What goes to servers of a file system, or comes from them, is no matter of two ranks.
+        let mut keep = |sent: Sent| {
+            if sent.from.0.max(sent.to.0) < ranks {
+                list.push((sent.from, sent.to, sent.bytes.0));
+            }
+        };
+        let steps = walk(program, rank, iterations, left, &mut keep)
             .map_err(|error| error.of_limit(limit))?;
         left -= steps;
-        sends.list.sort_unstable_by_key(|send| (send.0, send.1));
-        for same in sends.list.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+        list.sort_unstable_by_key(|send| (send.0, send.1));
+        for same in list.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let bytes = same
                 .iter()
                 .try_fold(0u64, |sum, send| sum.checked_add(send.2))
@@ -138,10 +144,37 @@ pub fn offered_communication(source: &OpenLoop, ranks: u32, seed: u64) -> Commun
     })
 }
 
-/// Sender, receiver and bytes of messages.
-#[derive(Default)]
-struct Sends {
-    list: Vec<(RankId, RankId, u64)>,
+/// A message that a walk comes upon.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// Who sends it.
+    pub from: RankId,
+    /// Who gets it.
+    pub to: RankId,
+    /// Its size.
+    pub bytes: Bytes,
+    /// What it belongs to.
+    pub origin: Origin,
+    /// Whether only one of the two takes part: a put or get.
+    pub one_sided: bool,
+}
+
+/// Shows what a rank of a program sends, in an iteration if all are the same, otherwise in all. The
+/// steps it took.
+///
+/// # Errors
+/// If that takes more than `limit` steps, or the program cannot be walked.
+pub fn messages_of(
+    program: &dyn Program,
+    rank: RankId,
+    limit: u64,
+    see: &mut dyn FnMut(Sent),
+) -> Result<u64, WalkError> {
+    let iterations = match program.repetition() {
+        Some(Repetition::Same) => 1,
+        _ => u32::MAX,
+    };
+    walk(program, rank, iterations, limit, see)
 }
 
 impl WalkError {
@@ -160,7 +193,7 @@ fn walk(
     rank: RankId,
     iterations: u32,
     limit: u64,
-    sends: &mut Sends,
+    see: &mut dyn FnMut(Sent),
 ) -> Result<u64, WalkError> {
     let mut idle = Idle::NONE;
     for processor in 0..program.processors() {
@@ -179,16 +212,20 @@ fn walk(
             Step::Begin {
                 action, request, ..
             } => {
-                match action {
-                    // What goes to servers of a file system, or comes from them, is no matter of
-                    // two ranks.
-                    Action::Put { to: other, .. } | Action::Get { from: other, .. }
-                        if other.0 >= program.ranks() => {}
-                    Action::Send { to, bytes, .. } | Action::Put { to, bytes } => {
-                        sends.list.push((rank, to, bytes.0));
-                    }
-                    Action::Get { from, bytes } => sends.list.push((from, rank, bytes.0)),
-                    Action::Compute(_) | Action::Receive { .. } => {}
+                let sent = match action {
+                    Action::Send { to, bytes, .. } => Some((rank, to, bytes, false)),
+                    Action::Put { to, bytes } => Some((rank, to, bytes, true)),
+                    Action::Get { from, bytes } => Some((from, rank, bytes, true)),
+                    Action::Compute(_) | Action::Receive { .. } => None,
+                };
+                if let Some((from, to, bytes, one_sided)) = sent {
+                    see(Sent {
+                        from,
+                        to,
+                        bytes,
+                        origin: running.origin(request),
+                        one_sided,
+                    });
                 }
                 running.complete(request);
                 begun = Some(request);

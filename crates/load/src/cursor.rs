@@ -15,4 +15,6 @@ pub struct Cursor {
     /// Which part of [`Phases`](crate::Phases) the rest is a place in; other
     /// scripts need not care for it.
     pub part: u64,
+    /// See [`Origin::class`](crate::Origin::class), of what was done last.
+    pub class: Option<u8>,
 }

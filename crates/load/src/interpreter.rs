@@ -13,8 +13,8 @@ use crate::communicator::Communicator;
 use crate::cursor::Cursor;
 use crate::parallelism::Parallelism;
 use crate::program::{
-    Action, Idle, ProcessorId, Program, ProgramError, RankProgram, Repetition, RequestId, Step,
-    Totals, Waiting,
+    Action, Idle, Origin, ProcessorId, Program, ProgramError, RankProgram, Repetition, RequestId,
+    Step, Totals, Waiting,
 };
 use crate::script::{Handle, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 
@@ -84,6 +84,16 @@ enum Block {
     End,
 }
 
+/// A part that the rank takes in a collective.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Taken {
+    part: Part,
+    /// Whose handle it is.
+    handle: Option<Handle>,
+    /// See [`Origin::class`].
+    class: Option<u8>,
+}
+
 /// Whatever is under way besides the place in the script.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct State {
@@ -97,8 +107,8 @@ struct State {
     /// a receive), or `None` if they are complete.
     handles: BTreeMap<Handle, Option<Waiting>>,
     block: Option<Block>,
-    /// By number, in which they began; whose handle it is.
-    parts: BTreeMap<u32, (Part, Option<Handle>)>,
+    /// By number, in which they began.
+    parts: BTreeMap<u32, Taken>,
     next_part: u32,
     /// Collectives begun on each communicator.
     begun: BTreeMap<u32, u32>,
@@ -194,7 +204,13 @@ impl<O: Operations> Interpreter<O> {
         let begun = state.begun.entry(communicator.number()).or_default();
         let part = Part::new(communicator.clone(), call.clone(), self.rank, *begun)?;
         *begun = begun.wrapping_add(1);
-        state.parts.insert(number, (part, handle));
+        let class = self.operations.class();
+        let taken = Taken {
+            part,
+            handle,
+            class,
+        };
+        state.parts.insert(number, taken);
         Ok(())
     }
 
@@ -202,21 +218,20 @@ impl<O: Operations> Interpreter<O> {
     fn next_of_collectives(&mut self) -> Option<Step> {
         loop {
             let parts = &mut self.state.parts;
-            let (&number, (part, handle)) =
-                parts.iter_mut().find(|(_, (part, _))| part.is_ready())?;
-            match part.next() {
+            let (&number, taken) = parts.iter_mut().find(|(_, taken)| taken.part.is_ready())?;
+            match taken.part.next() {
                 Progress::Begin(action) => {
                     let step = self.begin(action, Owner::Collective(number));
                     if let Step::Begin { request, .. } = &step
-                        && let Some((part, _)) = self.state.parts.get_mut(&number)
+                        && let Some(taken) = self.state.parts.get_mut(&number)
                     {
-                        part.begun(*request, action.waiting());
+                        taken.part.begun(*request, action.waiting());
                     }
                     return Some(step);
                 }
                 Progress::Wait => {}
                 Progress::Done => {
-                    if let Some(handle) = *handle {
+                    if let Some(handle) = taken.handle {
                         self.state.handles.insert(handle, None);
                     }
                     self.state.parts.remove(&number);
@@ -273,7 +288,7 @@ impl<O: Operations> Interpreter<O> {
             Some(Block::Action(waiting)) => *waiting,
             Some(Block::Collective(number)) => {
                 let part = state.parts.get(number);
-                received(part.is_none_or(|(part, _)| part.receives()))
+                received(part.is_none_or(|taken| taken.part.receives()))
             }
             Some(Block::Handles(handles, _)) => {
                 let mut known = handles.iter().filter_map(|h| state.handles.get(h));
@@ -318,6 +333,10 @@ impl<S: Script + ?Sized> Operations for Place<'_, S> {
 
     fn parallelism(&self, communicator: Option<u32>) -> Option<Parallelism> {
         self.script.parallelism(&self.cursor, communicator)
+    }
+
+    fn class(&self) -> Option<u8> {
+        self.cursor.class
     }
 
     fn skip(&mut self, iterations: u32) -> bool {
@@ -502,8 +521,8 @@ impl<O: Operations> RankProgram for Interpreter<O> {
             }
             Owner::Blocking => state.block = None,
             Owner::Collective(number) => {
-                let (part, _) = state.parts.get_mut(&number).expect("a part in progress");
-                part.complete(request, done.waiting);
+                let taken = state.parts.get_mut(&number).expect("a part in progress");
+                taken.part.complete(request, done.waiting);
             }
         }
     }
@@ -526,8 +545,8 @@ impl<O: Operations> RankProgram for Interpreter<O> {
                 Block::Collective(number) => Some(*number),
                 Block::Handles(handles, _) => {
                     let mut parts = state.parts.iter();
-                    let first = parts.find(|(_, (_, handle))| {
-                        handle.is_some_and(|handle| handles.contains(&handle))
+                    let first = parts.find(|(_, taken)| {
+                        taken.handle.is_some_and(|handle| handles.contains(&handle))
                     });
                     first.map(|(&number, _)| number)
                 }
@@ -536,7 +555,24 @@ impl<O: Operations> RankProgram for Interpreter<O> {
         };
         let part = number.and_then(|number| state.parts.get(&number));
         self.operations
-            .parallelism(part.map(|(part, _)| part.communicator()))
+            .parallelism(part.map(|taken| taken.part.communicator()))
+    }
+
+    fn origin(&self, RequestId(slot): RequestId) -> Origin {
+        let request = self.state.requests.get(slot as usize).copied().flatten();
+        match request.map(|request| request.owner) {
+            Some(Owner::Collective(number)) => {
+                let taken = self.state.parts.get(&number);
+                Origin {
+                    collective: taken.map(|taken| taken.part.kind()),
+                    class: taken.and_then(|taken| taken.class),
+                }
+            }
+            _ => Origin {
+                collective: None,
+                class: self.operations.class(),
+            },
+        }
     }
 
     fn skip(&mut self, iterations: u32) -> bool {

@@ -28,7 +28,9 @@ pub mod replay;
 mod script;
 mod storage;
 
-pub use communication::{WalkError, Walked, communication, offered_communication};
+pub use communication::{
+    Sent, WalkError, Walked, communication, messages_of, offered_communication,
+};
 pub use communicator::{Communicator, Member, Members};
 pub use cursor::Cursor;
 pub use error::LoadError;
@@ -40,8 +42,8 @@ pub use parallelism::Parallelism;
 pub use pattern::{Blocks, HotSpot, Partners, Pattern, Permutation, Rates, Turn};
 pub use phases::{Calls, Division, Phase, Phases};
 pub use program::{
-    Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, ProcessorId, Program, ProgramError,
-    RankProgram, Repetition, RequestId, Step, Totals, Waiting,
+    Action, CollectiveKind, Context, Idle, MOST_PROCESSORS, Origin, ProcessorId, Program,
+    ProgramError, RankProgram, Repetition, RequestId, Step, Totals, Waiting,
 };
 pub use script::{Handle, Idleness, Need, Operation, Operations, SCRIPT_CONTEXT, Script};
 pub use storage::{BesideServers, FileSystem};

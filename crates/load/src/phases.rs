@@ -78,6 +78,8 @@ pub enum Phase {
     Collective(Division, Calls),
     /// Phases that are repeated.
     Repeat(u32, Vec<Phase>),
+    /// Phases whose messages are of the class of traffic of this number.
+    OfClass(u8, Vec<Phase>),
 }
 
 impl Phase {
@@ -156,7 +158,7 @@ pub struct Phases {
     iterations: u32,
     /// As they were given, for phases that these become a part of.
     phases: Arc<[Phase]>,
-    leaves: Vec<Leaf>,
+    leaves: Vec<(Leaf, Option<u8>)>,
     body: Block,
     totals: Option<Totals>,
 }
@@ -202,7 +204,9 @@ struct Sent {
 /// Builds [`Phases`].
 #[derive(Default)]
 struct Builder {
-    leaves: Vec<Leaf>,
+    leaves: Vec<(Leaf, Option<u8>)>,
+    /// The class of the phases that are being built.
+    class: Option<u8>,
     /// Divisions so far; their places are their numbers less 1.
     divisions: Vec<Division>,
 }
@@ -278,6 +282,12 @@ impl Builder {
     fn node(&mut self, ranks: u32, phase: &Phase) -> Result<(Node, u64, Option<Sent>), LoadError> {
         let (leaf, sent) = match phase {
             Phase::Repeat(times, phases) => return self.repeated(ranks, phases, *times),
+            Phase::OfClass(class, phases) => {
+                let around = self.class.replace(*class);
+                let built = self.repeated(ranks, phases, 1);
+                self.class = around;
+                return built;
+            }
             Phase::Compute(time) => (Leaf::Compute(*time), Some(Sent::default())),
             Phase::Script(script) => {
                 if script.ranks() != ranks {
@@ -308,7 +318,7 @@ impl Builder {
         if index == TAGS {
             return Err(LoadError::TooManyPhases);
         }
-        self.leaves.push(leaf);
+        self.leaves.push((leaf, self.class));
         Ok((Node::Leaf(index), 1, sent))
     }
 
@@ -464,7 +474,8 @@ impl Script for Phases {
                 return Operation::EndIteration;
             }
             let index = self.body.leaf(part % steps);
-            match &self.leaves[index as usize] {
+            let (leaf, class) = &self.leaves[index as usize];
+            match leaf {
                 Leaf::Compute(time) => {
                     *cursor = following;
                     if *time > Picoseconds::ZERO {
@@ -477,6 +488,7 @@ impl Script for Phases {
                     calls,
                 } => {
                     *cursor = following;
+                    cursor.class = *class;
                     if division.size() > 1 {
                         let communicator = Communicator::new(*number, division.members(rank));
                         return Operation::Collective {
@@ -488,7 +500,7 @@ impl Script for Phases {
                 }
                 Leaf::Script(script) => {
                     let operation = script.next(rank, cursor);
-                    cursor.part = part;
+                    (cursor.part, cursor.class) = (part, *class);
                     match operation {
                         Operation::EndIteration => {}
                         Operation::Finish => *cursor = following,
@@ -523,7 +535,7 @@ impl Script for Phases {
     fn has_parallelism(&self) -> bool {
         self.leaves
             .iter()
-            .any(|leaf| matches!(leaf, Leaf::Script(script) if script.has_parallelism()))
+            .any(|(leaf, _)| matches!(leaf, Leaf::Script(script) if script.has_parallelism()))
     }
 
     fn parallelism(&self, cursor: &Cursor, communicator: Option<u32>) -> Option<Parallelism> {
@@ -538,7 +550,7 @@ impl Script for Phases {
                 (self.body.leaf(place), None)
             }
         };
-        match self.leaves.get(leaf as usize)? {
+        match &self.leaves.get(leaf as usize)?.0 {
             Leaf::Script(script) => script.parallelism(cursor, communicator),
             Leaf::Compute(_) | Leaf::Collective { .. } => None,
         }

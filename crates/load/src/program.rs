@@ -192,6 +192,15 @@ pub enum CollectiveKind {
     ExclusiveScan,
 }
 
+/// Which part of a program a message belongs to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The collective that sends it.
+    pub collective: Option<CollectiveKind>,
+    /// Number of the class of traffic that the [phases](crate::Phase::OfClass) it is sent in name.
+    pub class: Option<u8>,
+}
+
 /// What a rank does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -257,6 +266,11 @@ pub trait RankProgram: Send {
     /// rank waits for. `None` of its own computing, and of programs that are no training.
     fn parallelism(&self, _request: Option<RequestId>) -> Option<Parallelism> {
         None
+    }
+
+    /// What a message belongs to that the rank has just begun.
+    fn origin(&self, _request: RequestId) -> Origin {
+        Origin::default()
     }
 
     /// Goes on as if so many more iterations lay behind it, and so many fewer before it. What is

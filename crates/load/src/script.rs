@@ -236,6 +236,11 @@ pub trait Operations: Send {
         None
     }
 
+    /// See [`Origin::class`](crate::Origin::class), of the operation before.
+    fn class(&self) -> Option<u8> {
+        None
+    }
+
     /// See [`RankProgram::skip`](crate::RankProgram::skip).
     fn skip(&mut self, _iterations: u32) -> bool {
         false

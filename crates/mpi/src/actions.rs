@@ -14,6 +14,8 @@ use crate::matching::{Arrived, Envelope, Posted, Wanted};
 pub struct Sending {
     /// Receiving rank.
     pub to: u32,
+    /// Number of its class of traffic.
+    pub class: u8,
     /// Size.
     pub bytes: u64,
     /// What it says about itself.
@@ -37,6 +39,8 @@ pub enum Task {
     HandOverPut {
         /// The other rank.
         to: u32,
+        /// Number of its class of traffic.
+        class: u8,
         /// Size.
         bytes: u64,
         /// Complete when that has been acknowledged.
@@ -48,6 +52,8 @@ pub enum Task {
     HandOverGet {
         /// The other rank.
         from: u32,
+        /// Number of the class of traffic of the answer.
+        class: u8,
         /// Bytes that are asked for.
         bytes: u64,
         /// Complete when they have come.
@@ -63,6 +69,8 @@ pub enum Task {
         handle: u32,
         /// That rank.
         to: u32,
+        /// Number of the class of traffic of the message.
+        class: u8,
     },
     /// The grant goes to the sender.
     Grant {
@@ -70,6 +78,8 @@ pub enum Task {
         handle: u32,
         /// That rank.
         to: u32,
+        /// Number of the class of traffic of the message.
+        class: u8,
     },
 }
 
@@ -88,8 +98,12 @@ impl Task {
                 let overhead = costs.receive_overhead_of(Bytes(bytes));
                 (overhead, Self::TakeIn(posted.request))
             }
-            Arrived::Request { handle } => {
-                let grant = Self::Grant { handle, to: source };
+            Arrived::Request { handle, class } => {
+                let grant = Self::Grant {
+                    handle,
+                    to: source,
+                    class,
+                };
                 (costs.receive_overhead, grant)
             }
         }
@@ -100,7 +114,7 @@ impl Task {
     #[inline]
     pub fn taking_in_granted(
         bytes: u64,
-        handle: u32,
+        (handle, class): (u32, u8),
         source: u32,
         posted: Posted,
         protocol: &Protocol,
@@ -111,6 +125,7 @@ impl Task {
                 request,
                 handle,
                 to: source,
+                class,
             },
             false => Self::TakeIn(request),
         };
@@ -151,13 +166,14 @@ pub enum Begun {
 }
 
 impl Begun {
-    /// What rank `source` of a job begins with `action` at `created` ps, on `processor`.
+    /// What rank `source` of a job begins with `action` at `created` ps, on `processor`, in a class
+    /// of traffic.
     #[inline]
     pub fn of(
         action: Action,
         plan: &JobPlan,
         source: u32,
-        request: RequestId,
+        (request, class): (RequestId, u8),
         processor: u8,
         created: u64,
     ) -> Self {
@@ -176,6 +192,7 @@ impl Begun {
                 };
                 let sending = Sending {
                     to: to.0,
+                    class,
                     bytes: bytes.0,
                     envelope,
                     request,
@@ -187,6 +204,7 @@ impl Begun {
             Action::Put { to, bytes } => {
                 let task = Task::HandOverPut {
                     to: to.0,
+                    class,
                     bytes: bytes.0,
                     request,
                     created,
@@ -196,6 +214,7 @@ impl Begun {
             Action::Get { from, bytes } => {
                 let task = Task::HandOverGet {
                     from: from.0,
+                    class,
                     bytes: bytes.0,
                     request,
                 };

@@ -49,6 +49,8 @@ pub enum Arrived {
     Request {
         /// Its number at the sender.
         handle: u32,
+        /// Number of its class of traffic.
+        class: u8,
     },
 }
 

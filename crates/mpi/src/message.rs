@@ -22,6 +22,8 @@ pub(crate) fn granted_key(handle: u32, sender: u32) -> u64 {
 pub struct Outgoing {
     /// What it is for.
     pub kind: MessageKind,
+    /// Number of the class of traffic of the program's message that it is, or is for.
+    pub class: u8,
     /// Receiving rank.
     pub to: u32,
     /// Size.
@@ -49,6 +51,7 @@ impl Outgoing {
     pub(crate) fn of(sending: &Sending, kind: MessageKind, handle: u32) -> Self {
         Self {
             kind,
+            class: sending.class,
             to: sending.to,
             bytes: sending.bytes,
             context: sending.envelope.context,
@@ -63,7 +66,7 @@ impl Outgoing {
     /// A message of `bytes` that matches nothing and that nobody waits to have sent.
     #[inline]
     pub(crate) fn unmatched(
-        kind: MessageKind,
+        (kind, class): (MessageKind, u8),
         to: u32,
         bytes: Bytes,
         handle: u32,
@@ -71,6 +74,7 @@ impl Outgoing {
     ) -> Self {
         Self {
             kind,
+            class,
             to,
             bytes: bytes.0,
             context: Context::default(),
@@ -85,7 +89,7 @@ impl Outgoing {
     /// The question for `asked` bytes of another rank's memory.
     #[inline]
     pub(crate) fn question(
-        from: u32,
+        (from, class): (u32, u8),
         asked: u64,
         control: Bytes,
         handle: u32,
@@ -94,7 +98,7 @@ impl Outgoing {
         Self {
             tag: asked as u32,
             sequence: (asked >> 32) as u32,
-            ..Self::unmatched(MessageKind::Ask, from, control, handle, created)
+            ..Self::unmatched((MessageKind::Ask, class), from, control, handle, created)
         }
     }
 }
@@ -104,6 +108,8 @@ impl Outgoing {
 pub struct Incoming {
     /// What it is for.
     pub kind: MessageKind,
+    /// See [`Outgoing::class`].
+    pub class: u8,
     /// Where it matches, who sent it, and its tag; see [`Outgoing::tag`].
     pub envelope: Envelope,
     /// Size.

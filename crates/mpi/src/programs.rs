@@ -1,8 +1,8 @@
 //! What keeps the processors of ranks busy: their programs, and one task after another.
 
-use odonata_load::{Action, CollectiveKind, Idle, ProcessorId, RequestId, Step};
+use odonata_load::{Action, CollectiveKind, Idle, Origin, ProcessorId, RequestId, Step};
 use odonata_run::memory::make_room_in;
-use odonata_run::{JobLoad, Noise};
+use odonata_run::{JobLoad, JobPlan, Noise};
 use odonata_units::{Bytes, Picoseconds};
 
 use crate::actions::{Begun, Task};
@@ -151,7 +151,11 @@ fn begin<'a, T: Transport<'a>>(
         count_share(own, bytes, request);
     }
     let plan = engine.plan(job);
-    match Begun::of(action, plan, source, request, processor, now) {
+    let class = match plan.classes.are_one() {
+        true => plan.classes.usual,
+        false => class_of(engine.rank(rank), plan, action, request),
+    };
+    match Begun::of(action, plan, source, (request, class), processor, now) {
         Begun::Busy(duration, task) => {
             let redirected = match action {
                 Action::Send { to, .. } => redirected(engine, rank, to.0),
@@ -167,6 +171,19 @@ fn begin<'a, T: Transport<'a>>(
             }
         }
     }
+}
+
+/// The class of traffic of a message.
+#[cold]
+fn class_of(own: &Rank<'_>, plan: &JobPlan, action: Action, request: RequestId) -> u8 {
+    let (Action::Send { bytes, .. } | Action::Put { bytes, .. } | Action::Get { bytes, .. }) =
+        action
+    else {
+        return plan.classes.usual;
+    };
+    let program = own.program.as_ref();
+    let origin = program.map_or_else(Origin::default, |program| program.origin(request));
+    plan.classes.of(bytes, origin)
 }
 
 /// Counts a message for its parallelism.
@@ -306,29 +323,33 @@ fn conclude<'a, T: Transport<'a>>(engine: &mut T, rank: u32, task: Task, now: u6
             request,
             handle,
             to,
+            class,
         } => {
             engine.rank(rank).complete(request);
-            protocol::send_control(engine, rank, MessageKind::Finished, to, handle, now);
+            let of = (handle, class);
+            protocol::send_control(engine, rank, MessageKind::Finished, to, of, now);
         }
         Task::HandOver(sending) => protocol::begin_send(engine, rank, sending, now),
         Task::HandOverPut {
             to,
+            class,
             bytes,
             request,
             created,
         } => {
-            protocol::count(engine, rank, to, bytes, created);
-            let bytes = Bytes(bytes);
-            let message = Outgoing::unmatched(MessageKind::Put, to, bytes, request.0, created);
+            protocol::count(engine, rank, to, (bytes, class), created);
+            let (kind, bytes) = ((MessageKind::Put, class), Bytes(bytes));
+            let message = Outgoing::unmatched(kind, to, bytes, request.0, created);
             protocol::send(engine, rank, message, now);
         }
         Task::HandOverGet {
             from,
+            class,
             bytes,
             request,
-        } => protocol::ask(engine, rank, from, bytes, request, now),
-        Task::Grant { handle, to } => {
-            protocol::send_control(engine, rank, MessageKind::Grant, to, handle, now);
+        } => protocol::ask(engine, rank, (from, class), bytes, request, now),
+        Task::Grant { handle, to, class } => {
+            protocol::send_control(engine, rank, MessageKind::Grant, to, (handle, class), now);
         }
     }
 }

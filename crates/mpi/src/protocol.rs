@@ -25,7 +25,7 @@ fn protocol_of<'a, T: Transport<'a>>(engine: &mut T, rank: u32) -> &'a Protocol 
 
 /// A message from another node is complete at its receiver.
 pub fn receive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incoming, now: u64) {
-    let (source, handle) = (message.envelope.source, message.handle);
+    let (source, handle, class) = (message.envelope.source, message.handle, message.class);
     let cause = Some((source, message.created));
     match message.kind {
         MessageKind::Eager | MessageKind::Request => arrive(engine, rank, message, now),
@@ -36,7 +36,7 @@ pub fn receive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incomi
             let posted = posted.expect("a message that was granted");
             record.cause = cause;
             let (duration, task) =
-                Task::taking_in_granted(message.bytes, handle, source, posted, protocol);
+                Task::taking_in_granted(message.bytes, (handle, class), source, posted, protocol);
             occupy(engine, rank, posted.processor, duration, task, now);
         }
         MessageKind::Grant => {
@@ -62,6 +62,7 @@ pub fn receive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incomi
             let reply = Reply {
                 to: source,
                 handle,
+                class,
                 read_bytes: 0,
             };
             come(engine, rank, message.bytes, reply, now);
@@ -70,6 +71,7 @@ pub fn receive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incomi
             let reply = Reply {
                 to: source,
                 handle,
+                class,
                 read_bytes: message.asked_bytes(),
             };
             come(engine, rank, 0, reply, now);
@@ -113,6 +115,7 @@ fn arrive<'a, T: Transport<'a>>(engine: &mut T, rank: u32, message: &Incoming, n
     let what = match message.kind {
         MessageKind::Request => Arrived::Request {
             handle: message.handle,
+            class: message.class,
         },
         _ => Arrived::Message {
             bytes: message.bytes,
@@ -146,7 +149,7 @@ pub(crate) fn matched_with<'a, T: Transport<'a>>(
     let own = engine.rank(rank);
     match what {
         Arrived::Message { created, .. } => own.record.cause = Some((source, created)),
-        Arrived::Request { handle } => {
+        Arrived::Request { handle, .. } => {
             let key = granted_key(handle, source);
             own.record.granted.insert(key, posted);
         }
@@ -171,7 +174,8 @@ pub(crate) fn begin_send<'a, T: Transport<'a>>(
     let context = sending.envelope.context;
     let matching = &mut engine.rank(rank).record.matching;
     let sequence = matching.number(context, sending.to);
-    count(engine, rank, sending.to, sending.bytes, sending.created);
+    let (bytes, class) = (sending.bytes, sending.class);
+    count(engine, rank, sending.to, (bytes, class), sending.created);
     if !asks {
         let message = Outgoing {
             sequence,
@@ -199,7 +203,7 @@ pub(crate) fn begin_send<'a, T: Transport<'a>>(
 pub(crate) fn ask<'a, T: Transport<'a>>(
     engine: &mut T,
     rank: u32,
-    from: u32,
+    (from, class): (u32, u8),
     bytes: u64,
     request: RequestId,
     now: u64,
@@ -209,11 +213,11 @@ pub(crate) fn ask<'a, T: Transport<'a>>(
         let own = engine.rank(rank);
         let (job, to) = (own.job, own.rank);
         let other = engine.number(job, from);
-        answer(engine, other, to, bytes, request.0, now);
+        answer(engine, other, to, (bytes, class), request.0, now);
         return;
     }
     let control = protocol_of(engine, rank).control;
-    let question = Outgoing::question(from, bytes, control, request.0, now);
+    let question = Outgoing::question((from, class), bytes, control, request.0, now);
     send(engine, rank, question, now);
 }
 
@@ -274,17 +278,18 @@ fn give<'a, T: Transport<'a>>(engine: &mut T, rank: u32, reply: Reply, now: u64)
     let Reply {
         to,
         handle,
+        class,
         read_bytes,
     } = reply;
     match read_bytes {
-        0 => acknowledge(engine, rank, to, handle, now),
-        bytes => answer(engine, rank, to, bytes, handle, now),
+        0 => acknowledge(engine, rank, to, (handle, class), now),
+        bytes => answer(engine, rank, to, (bytes, class), handle, now),
     }
 }
 
 /// Says to the rank `to` that what it wrote by `handle` is there.
-fn acknowledge<'a, T: Transport<'a>>(engine: &mut T, rank: u32, to: u32, handle: u32, now: u64) {
-    send_control(engine, rank, MessageKind::Acknowledge, to, handle, now);
+fn acknowledge<'a, T: Transport<'a>>(engine: &mut T, rank: u32, to: u32, of: (u32, u8), now: u64) {
+    send_control(engine, rank, MessageKind::Acknowledge, to, of, now);
 }
 
 /// Sends a part of a rank's memory to the rank `to`, which has asked for it by `handle`.
@@ -292,26 +297,26 @@ fn answer<'a, T: Transport<'a>>(
     engine: &mut T,
     rank: u32,
     to: u32,
-    bytes: u64,
+    (bytes, class): (u64, u8),
     handle: u32,
     now: u64,
 ) {
-    count(engine, rank, to, bytes, now);
-    let answer = Outgoing::unmatched(MessageKind::Answer, to, Bytes(bytes), handle, now);
+    count(engine, rank, to, (bytes, class), now);
+    let answer = Outgoing::unmatched((MessageKind::Answer, class), to, Bytes(bytes), handle, now);
     send(engine, rank, answer, now);
 }
 
-/// Sends a message of the protocol to rank `to`.
+/// Sends a message of the protocol to rank `to`, for one of a number and class of traffic.
 pub(crate) fn send_control<'a, T: Transport<'a>>(
     engine: &mut T,
     rank: u32,
     kind: MessageKind,
     to: u32,
-    handle: u32,
+    (handle, class): (u32, u8),
     now: u64,
 ) {
     let control = protocol_of(engine, rank).control;
-    let message = Outgoing::unmatched(kind, to, control, handle, now);
+    let message = Outgoing::unmatched((kind, class), to, control, handle, now);
     send(engine, rank, message, now);
 }
 
@@ -351,16 +356,16 @@ pub(crate) fn send_delayed<'a, T: Transport<'a>>(engine: &mut T, rank: u32, now:
     }
 }
 
-/// Counts a message of a rank to the rank `to` of its job.
+/// Counts a message of a rank to the rank `to` of its job: its size and its class of traffic.
 pub(crate) fn count<'a, T: Transport<'a>>(
     engine: &mut T,
     rank: u32,
     to: u32,
-    bytes: u64,
+    (bytes, class): (u64, u8),
     created: u64,
 ) {
     let job = engine.rank(rank).job;
-    engine.count(job, Bytes(bytes), created);
+    engine.count(job, (Bytes(bytes), class), created);
     if engine.measurement().traffic {
         let traffic = &mut engine.rank(rank).record.traffic;
         make_room_in(traffic, "the record of who sends to whom");

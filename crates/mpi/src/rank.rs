@@ -308,7 +308,7 @@ impl<'a> Rank<'a> {
                 | Task::HandOverPut { request, .. }
                 | Task::HandOverGet { request, .. } => request,
                 Task::HandOver(sending) => sending.request,
-                Task::Grant { handle, to } => {
+                Task::Grant { handle, to, .. } => {
                     let granted = &self.record.granted;
                     granted.get(&granted_key(handle, to))?.request
                 }

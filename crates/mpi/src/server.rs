@@ -23,6 +23,8 @@ pub struct Reply {
     pub to: u32,
     /// Its request.
     pub handle: u32,
+    /// Number of the class of traffic of what it wrote or reads.
+    pub class: u8,
     /// Bytes that it reads; 0 if it wrote.
     pub read_bytes: u64,
 }

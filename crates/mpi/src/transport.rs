@@ -48,8 +48,9 @@ pub trait Transport<'a> {
     /// node before that, [`sent`](crate::sent).
     fn carry(&mut self, rank: u32, message: Outgoing, now: u64);
 
-    /// Counts a message of a job, of the program's, that its rank wanted to send at `created`.
-    fn count(&mut self, job: u32, bytes: Bytes, created: u64);
+    /// Counts a message of a job, of the program's, with its class of traffic, that its rank wanted
+    /// to send at `created`.
+    fn count(&mut self, job: u32, message: (Bytes, u8), created: u64);
 
     /// A rank of a job has ended its iteration of this number.
     fn iteration_ended(&mut self, job: u32, iteration: u32, now: u64);

@@ -5,16 +5,19 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex};
 
+use odonata_load::collective::Algorithms;
 use odonata_load::{
-    Action, Asynchronously, Context, Cursor, Handle, Idle, Need, Operation, ProcessorId, Program,
-    ProgramError, RankProgram, RequestId, Script, Step, Totals, Waiting,
+    Action, Asynchronously, Calls, CollectiveKind, Context, Cursor, Division, Handle, Idle, Need,
+    Operation, Phase, Phases, ProcessorId, Program, ProgramError, RankProgram, RequestId, Script,
+    Step, Totals, Waiting,
 };
 use odonata_mpi::{
-    Envelope, Failure, Incoming, Matched, NO_REQUEST, Outgoing, Rank, Transport, receive, sent,
-    timer, unmatched,
+    Envelope, Failure, Incoming, Matched, MessageKind, NO_REQUEST, Outgoing, Rank, Transport,
+    receive, sent, timer, unmatched,
 };
 use odonata_run::{
-    HostCosts, JobLoad, JobPlan, Measurement, MessageRecords, Protocol, RankActivity, SimError,
+    ClassRule, Completion, HostCosts, JobClasses, JobLoad, JobPlan, Measurement, MessageRecords,
+    Protocol, RankActivity, SimError,
 };
 use odonata_units::{Bytes, NodeId, Picoseconds, RankId};
 
@@ -85,7 +88,7 @@ impl<'a> Transport<'a> for Wire<'a> {
         self.messages.push((rank, now, message));
         self.schedule(now + LATENCY, arrive);
     }
-    fn count(&mut self, _job: u32, _bytes: Bytes, _created: u64) {}
+    fn count(&mut self, _job: u32, _message: (Bytes, u8), _created: u64) {}
     fn iteration_ended(&mut self, _job: u32, _iteration: u32, _now: u64) {}
     fn finished(&mut self, _job: u32, now: u64) {
         self.finished.push(now);
@@ -102,7 +105,7 @@ fn plan(load: impl Program + 'static, protocol: Protocol) -> [JobPlan; 1] {
         node_of_rank: (0..load.ranks()).map(NodeId).collect(),
         load: JobLoad::Closed(Arc::new(load)),
         protocol,
-        class: 0,
+        classes: JobClasses::default(),
         servers: None,
     }]
 }
@@ -140,6 +143,7 @@ fn run(plans: &[JobPlan]) -> Wire<'_> {
                 let (source, _, message) = wire.messages[message];
                 let incoming = Incoming {
                     kind: message.kind,
+                    class: message.class,
                     envelope: Envelope {
                         context: message.context,
                         source,
@@ -269,6 +273,50 @@ fn a_long_message_is_granted_while_its_receiver_computes() {
     let granted = compute + RECEIVE;
     let comes = granted + 2 * LATENCY;
     assert_eq!(run(&plans).finished, [granted + LATENCY, comes + RECEIVE]);
+}
+
+/// A message is of the class of its collective, its phase or its job, and what is sent for it too.
+#[test]
+fn messages_have_the_class_of_what_sends_them() {
+    use MessageKind::{Eager, Finished, Grant, Granted, Request};
+    let long = || Phase::script(Listed(vec![vec![send(1, 5_000)], vec![take(0)]]));
+    let sum = Arc::new(Algorithms::default().allreduce(Bytes(8), 2));
+    let phases = vec![
+        long(),
+        Phase::OfClass(
+            2,
+            vec![
+                long(),
+                Phase::Collective(Division::all(2), Calls::Same(sum)),
+            ],
+        ),
+    ];
+    let mut plans = plan(Phases::new(2, phases, 1).unwrap(), asking());
+    plans[0].protocol.completion = Completion::Acknowledged;
+    plans[0].classes = JobClasses {
+        rules: vec![ClassRule {
+            class: 1,
+            collective: Some(CollectiveKind::Allreduce),
+            up_to: Some(Bytes(8)),
+        }],
+        of_phases: 1 << 2,
+        ..JobClasses::all(3)
+    };
+    let wire = run(&plans);
+    let found: Vec<_> = wire
+        .messages
+        .iter()
+        .map(|(.., m)| (m.kind, m.class))
+        .collect();
+    let all = [Request, Grant, Granted, Finished].map(|kind| [(kind, 3), (kind, 2)]);
+    let mut expected: Vec<_> = all.into_iter().flatten().collect();
+    expected.extend([(Eager, 1); 2]);
+    for one in &expected {
+        let count = |list: &[(MessageKind, u8)]| list.iter().filter(|other| *other == one).count();
+        assert_eq!(count(&found), count(&expected), "{one:?} of {found:?}");
+    }
+    assert_eq!(found.len(), expected.len());
+    assert_eq!(plans[0].classes.bits(), 0b1110);
 }
 
 #[test]

@@ -22,6 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         kind: all_to_all,
         iterations: 1,
         compute_ps: 0,
+        traffic_class: None,
     });
     scenario.jobs.push(Job::new("a", 16, load));
     let run = run(&scenario, &mut |_: &Progress| ControlFlow::Continue(()))?;

@@ -1,5 +1,6 @@
 //! From the scenario's jobs to what the packet engine runs: nodes, ranks, loads.
 
+pub(crate) mod classes;
 mod grap;
 pub mod placed;
 mod rank_map;
@@ -15,7 +16,7 @@ use odonata_placement::{
     Machine, MachineState, MappingError, MappingPolicy, Policy, Refusal, Request, map_ranks,
     nodes_needed, place,
 };
-use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Noise, Protocol, TrafficClass};
+use odonata_run::{HostCosts, HostTimes, JobLoad, JobPlan, Noise, Protocol};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{Bandwidth, Bytes, GroupId, NodeId, Picoseconds, RouterId};
 
@@ -25,7 +26,6 @@ use crate::error::SpecError;
 use crate::load::{self, JobContext};
 use crate::mapping::{self, Fitted, KnownRoutes};
 use crate::named_file::{in_file, read_file};
-use crate::run::parameter_refused;
 use crate::spec::{self, Job, Load, Mapping, Placement, Scenario};
 use crate::storage::{self, PlacedStorage};
 use crate::topology::why_lost;
@@ -344,6 +344,7 @@ fn plan_job(
                 .collect(),
         };
         let context = JobContext {
+            classes: &scenario.network.router.traffic_classes,
             seed: scenario.seed,
             position,
             ranks,
@@ -409,9 +410,12 @@ fn plan_job(
         node_of_rank,
         load,
         protocol: protocol(&scenario.mpi, scenario.seed)?,
-        class: class_of(scenario, position)?,
+        classes: classes::classes_of(scenario, position)?,
         servers: None,
     };
+    if !job.idle {
+        classes::check_use(scenario, position, &plan)?;
+    }
     if !job.idle
         && storage::is_used_by(job)
         && let (Some(storage), JobLoad::Closed(program)) = (&mut placing.storage, &plan.load)
@@ -424,41 +428,6 @@ fn plan_job(
         plan,
         nodes: allocated,
         spans,
-    })
-}
-
-/// Number of the class of traffic of a job.
-fn class_of(scenario: &Scenario, position: usize) -> Result<u8, SpecError> {
-    let classes = &scenario.network.router.traffic_classes;
-    let Some(name) = &scenario.jobs[position].traffic_class else {
-        return Ok(0);
-    };
-    let number = classes.iter().position(|class| class.name == *name);
-    number.map(|number| number as u8).ok_or_else(|| {
-        let known = classes.iter().map(|class| format!("\"{}\"", class.name));
-        let allowed = match classes.is_empty() {
-            true => "only with classes, [[network.router.traffic_class]]".to_owned(),
-            false => known.collect::<Vec<_>>().join(", "),
-        };
-        let path = format!("job[{position}].traffic_class");
-        SpecError::value(path, format!("\"{name}\""), allowed)
-    })
-}
-
-/// Refuses classes of traffic that make no sense, and those that no job names.
-pub(crate) fn check_classes(scenario: &Scenario) -> Result<(), SpecError> {
-    let classes = &scenario.network.router.traffic_classes;
-    TrafficClass::check_all(classes).map_err(parameter_refused)?;
-    let jobs = 0..scenario.jobs.len();
-    let named: Vec<u8> = jobs
-        .map(|job| class_of(scenario, job))
-        .collect::<Result<_, _>>()?;
-    let unused = (0..classes.len()).find(|&class| !named.contains(&(class as u8)));
-    unused.map_or(Ok(()), |class| {
-        let path = format!("network.router.traffic_class[{class}]");
-        let found = format!("\"{}\", which is no job's", classes[class].name);
-        let allowed = "a class that a job names as its `traffic_class`, or the first of all";
-        Err(SpecError::value(path, found, allowed))
     })
 }
 
@@ -479,22 +448,6 @@ pub(crate) fn check_noise(scenario: &Scenario) -> Result<(), SpecError> {
     let allowed = "only with a job that has a motif; the ranks of traffic are never busy";
     let found = "no job with a motif";
     Err(SpecError::value("mpi.noise", found, allowed))
-}
-
-/// What a person should know of classes of traffic: sentences, one for each that may get nothing.
-pub fn starving_classes(classes: &[TrafficClass]) -> Vec<String> {
-    let quoted = |class: &usize| format!("\"{}\"", classes[*class].name);
-    let starving = TrafficClass::starving(classes).into_iter();
-    let sentence = |(class, above): (usize, Vec<usize>)| {
-        let above: Vec<String> = above.iter().map(quoted).collect();
-        format!(
-            "traffic class {} may get nothing, as what is not guaranteed to others may all go to {}, of \
-             higher priority: give it a `guaranteed` share, or them a `largest` one",
-            quoted(&class),
-            above.join(" and ")
-        )
-    };
-    starving.map(sentence).collect()
 }
 
 /// Nodes by a policy that asks for no more than the machine's state.

@@ -16,6 +16,7 @@
 //!     kind: MotifKind::AllToAll(AllToAll { message_bytes: 1_000, window: 1, sends: Sends::default() }),
 //!     iterations: 1,
 //!     compute_ps: 0,
+//!     traffic_class: None,
 //! };
 //! scenario.jobs.push(Job::new("exchange", 72, Load::Motif(motif)));
 //!
@@ -74,8 +75,9 @@ pub use faults::faults;
 pub use finished::Run;
 pub use forwarding::parts_of_tables;
 pub use inspect::{EXPORT_FORMATS, Proof, describe, export, named_graph, subnet, verify, wiring};
+pub use jobs::classes::starving_classes;
 pub use jobs::placed::{PlacedJobs, place_jobs};
-pub use jobs::{PlannedJob, plan_jobs, starving_classes};
+pub use jobs::{PlannedJob, plan_jobs};
 pub use listing::{list_program, listing_to_json};
 pub use mapping::KnownRoutes;
 pub use mapping::costs::{MappingCost, MappingCosts, mapping_costs};

@@ -18,7 +18,7 @@ use odonata_load::{
     Partners, Pattern, Permutation, Phase, Phases, Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_run::JobLoad;
+use odonata_run::{JobLoad, TrafficClass};
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{
     Bandwidth, BandwidthError, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId,
@@ -27,11 +27,14 @@ use odonata_units::{
 use crate::additions::Additions;
 use crate::collectives;
 use crate::error::SpecError;
+use crate::jobs::classes::number_of;
 use crate::router_pairs::JobRouters;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 
 /// What a load may depend on.
 pub(crate) struct JobContext<'a> {
+    /// The classes of traffic of the network.
+    pub classes: &'a [TrafficClass],
     pub seed: u64,
     pub position: usize,
     pub ranks: u32,
@@ -426,7 +429,15 @@ fn build_phases(
                     }
                     _ => None,
                 };
-                Phase::Script(build_script(motif, matrix, context, &path)?)
+                let script = Phase::Script(build_script(motif, matrix, context, &path)?);
+                match &motif.traffic_class {
+                    None => script,
+                    Some(name) => {
+                        let key = || format!("{path}.traffic_class");
+                        let class = number_of(name, context.classes, key)?;
+                        Phase::OfClass(class, vec![script])
+                    }
+                }
             }
             spec::Phase::Repeat(spec::RepeatPhase { times: 0, .. }) => {
                 let allowed = "1 or more";

@@ -282,7 +282,7 @@ pub(crate) fn broken_rules(scenario: &Scenario) -> Vec<SpecError> {
         crate::flow::check(scenario),
         check_steady(scenario),
         crate::skip::check(scenario),
-        crate::jobs::check_classes(scenario),
+        crate::jobs::classes::check_classes(scenario),
         crate::jobs::check_noise(scenario),
         crate::storage::check(scenario),
         spec::check_jobs(&jobs, simulation.duration_ps.is_some()),

@@ -44,8 +44,8 @@ pub(crate) use failures::{NodesOut, circuit};
 pub use family::{DeclaredLink, FamilyDeclaration, Links, Tests};
 pub use forms::{Fits, Form, Forms, forms};
 pub use job::{
-    GrapModeName, Job, Load, Mapping, MappingObjective, MappingStart, MappingTable, Placement,
-    PlacementTable, RankMapPlacement, Refinement,
+    GrapModeName, Job, Load, Mapping, MappingObjective, MappingStart, MappingTable, MessageClass,
+    Placement, PlacementTable, RankMapPlacement, Refinement,
 };
 pub use kinds::{KindDeclaration, Kinds, PlugInDeclaration};
 pub use link::{Link, LinkKind, UsualLink};

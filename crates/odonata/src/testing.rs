@@ -23,6 +23,7 @@ pub fn motif(kind: MotifKind) -> Load {
         kind,
         iterations: 1,
         compute_ps: 0,
+        traffic_class: None,
     })
 }
 

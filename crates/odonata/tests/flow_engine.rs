@@ -22,6 +22,7 @@ fn motif(kind: MotifKind, iterations: u32) -> Load {
         kind,
         iterations,
         compute_ps: 0,
+        traffic_class: None,
     })
 }
 
@@ -262,6 +263,7 @@ fn a_job_that_does_not_end_in_simulated_time_is_an_error_of_both_engines() {
             }),
             iterations: 6_000,
             compute_ps: hour,
+            traffic_class: None,
         }));
         scenario.jobs[0].nodes = Some(4);
         scenario.simulation.engine = engine;

@@ -98,6 +98,7 @@ fn with_trace(mut scenario: Scenario, kind: MotifKind, ranks: Option<u32>) -> Sc
         kind,
         iterations: 1,
         compute_ps: 0,
+        traffic_class: None,
     };
     let mut job = Job::new("trace", 1, Load::Motif(motif));
     job.nodes = None;

@@ -143,6 +143,7 @@ fn what_has_no_steady_state_is_refused() {
             }),
             iterations: 1,
             compute_ps: 0,
+            traffic_class: None,
         })
     };
     for share in [0.0, 1.0, f64::NAN] {

@@ -1,8 +1,14 @@
 //! Traffic classes: channels of their own on every link, and shares of it.
 
+use std::ops::AddAssign;
+
 use odonata_declare::table;
+use odonata_load::{CollectiveKind, Origin};
+use odonata_units::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
+use crate::outcome::JobOutcome;
 use crate::parameter::Parameter;
 
 table! {
@@ -20,6 +26,105 @@ table! {
         priority: u32 = 0 => Notes { least: Some(0.0), most: Some(255.0), ..Notes::NONE },
         /// How classes of one priority share what is left to them: in proportion to their weights.
         weight: u32 = 1 => Notes { least: Some(1.0), most: Some(1_000.0), ..Notes::NONE },
+    }
+}
+
+/// Some of a job's messages, and the class that they are of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClassRule {
+    /// Number of the class.
+    pub class: u8,
+    /// The collective that sends them; `None`: any, or none.
+    pub collective: Option<CollectiveKind>,
+    /// Their largest size; `None`: any.
+    pub up_to: Option<Bytes>,
+}
+
+/// Which classes the messages of a job are of, where there are classes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobClasses {
+    /// Number of the class of all messages of which nothing else says it.
+    pub usual: u8,
+    /// The class of what the protocol sends for messages: requests, grants and acknowledgements;
+    /// `None`: that of the message.
+    pub control: Option<u8>,
+    /// The first that fits a message says its class, before the phase that sends it.
+    pub rules: Vec<ClassRule>,
+    /// The classes that phases of the job name, a bit each.
+    pub of_phases: u16,
+}
+
+/// What a job has sent in a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassBytes {
+    /// Bytes of created messages.
+    pub created: u64,
+    /// Bytes delivered.
+    pub delivered: u64,
+    /// Bytes created from the end of the warm-up on.
+    pub created_measured: u64,
+    /// Bytes delivered from then on.
+    pub delivered_measured: u64,
+}
+
+impl ClassBytes {
+    /// What a job has sent whose messages are all of one class.
+    pub fn of_job(job: &JobOutcome) -> Self {
+        Self {
+            created: job.bytes_created,
+            delivered: job.bytes_delivered,
+            created_measured: job.bytes_created_measured,
+            delivered_measured: job.bytes_delivered_measured,
+        }
+    }
+}
+
+impl AddAssign for ClassBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.created += other.created;
+        self.delivered += other.delivered;
+        self.created_measured += other.created_measured;
+        self.delivered_measured += other.delivered_measured;
+    }
+}
+
+impl JobClasses {
+    /// All messages are of one class.
+    pub fn all(usual: u8) -> Self {
+        Self {
+            usual,
+            ..Self::default()
+        }
+    }
+
+    /// Whether all messages of a program are of one class, whatever they are.
+    #[inline(always)]
+    pub fn are_one(&self) -> bool {
+        self.rules.is_empty() && self.of_phases == 0
+    }
+
+    /// The first rule that fits a message.
+    pub fn rule(&self, bytes: Bytes, origin: Origin) -> Option<usize> {
+        self.rules.iter().position(|rule| {
+            rule.collective
+                .is_none_or(|kind| origin.collective == Some(kind))
+                && rule.up_to.is_none_or(|most| bytes <= most)
+        })
+    }
+
+    /// The class of a message.
+    pub fn of(&self, bytes: Bytes, origin: Origin) -> u8 {
+        match self.rule(bytes, origin) {
+            Some(rule) => self.rules[rule].class,
+            None => origin.class.unwrap_or(self.usual),
+        }
+    }
+
+    /// All classes that messages may be of, a bit each.
+    pub fn bits(&self) -> u16 {
+        let rules = self.rules.iter().map(|rule| rule.class);
+        let all = rules.chain(self.control).chain([self.usual]);
+        all.fold(self.of_phases, |bits, class| bits | 1 << class)
     }
 }
 

@@ -7,7 +7,7 @@ use odonata_load::{OpenLoop, Program};
 use odonata_units::{Bandwidth, Bytes, NodeId, Picoseconds, RouterId, Sender};
 use serde::{Deserialize, Serialize};
 
-use crate::classes::TrafficClass;
+use crate::classes::{JobClasses, TrafficClass};
 use crate::congestion::CongestionControl;
 use crate::noise::Noise;
 use crate::storage::Servers;
@@ -461,8 +461,8 @@ pub struct JobPlan {
     pub load: JobLoad,
     /// How their messages are sent and received.
     pub protocol: Protocol,
-    /// Number of the class that their messages belong to, if there are classes.
-    pub class: u8,
+    /// The classes that their messages are of, if there are classes.
+    pub classes: JobClasses,
     /// The last of its ranks that are servers of a file system, if it uses one.
     pub servers: Option<Servers>,
 }

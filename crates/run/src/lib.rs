@@ -19,7 +19,7 @@ mod ratio;
 mod storage;
 mod timeline;
 
-pub use classes::TrafficClass;
+pub use classes::{ClassBytes, ClassRule, JobClasses, TrafficClass};
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, CrossbarRate, Decisions,
     EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,

@@ -4,6 +4,7 @@ use odonata_declare::Named;
 use odonata_load::{CollectiveKind, Parallelism};
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender};
 
+use crate::classes::ClassBytes;
 use crate::histogram::Histogram;
 use crate::storage::ServerUse;
 
@@ -50,6 +51,9 @@ pub struct JobOutcome {
     pub bytes_delivered_measured: u64,
     /// Bytes created from `warmup` on: the offered load.
     pub bytes_created_measured: u64,
+    /// The same by class of traffic. Shape: [`TrafficClass::MOST`](crate::TrafficClass::MOST), or empty
+    /// of a job whose messages are all of one.
+    pub classes: Vec<ClassBytes>,
     /// Message latency in ps: from creation to arrival of the last byte.
     /// Messages created after warm-up, delivered through the network or locally.
     pub message_latency_ps: Histogram,

@@ -136,7 +136,7 @@ fn main() {
             .expect("a load"),
         ),
         protocol: Protocol::default(),
-        class: 0,
+        classes: odonata_run::JobClasses::default(),
         servers: None,
     };
     let measurement = Measurement {

@@ -648,6 +648,7 @@ impl<'a> Driver<'a> {
             bytes_delivered: counts.bytes_delivered,
             bytes_delivered_measured: counts.bytes_delivered_measured,
             bytes_created_measured: counts.bytes_created_measured,
+            classes: Vec::new(),
             message_latency_ps: counts.latency,
             packet_latency_ps: Histogram::default(),
             routers_visited: counts.routers,

@@ -80,6 +80,8 @@ impl Message {
     pub fn incoming(&self, kind: MessageKind) -> Incoming {
         Incoming {
             kind,
+            // Flows share links at once, whatever their class.
+            class: 0,
             envelope: Envelope {
                 context: self.context,
                 source: self.source_rank,
@@ -133,7 +135,7 @@ impl<'a> Transport<'a> for Driver<'a> {
         self.send(message);
     }
 
-    fn count(&mut self, job: u32, bytes: Bytes, created: u64) {
+    fn count(&mut self, job: u32, (bytes, _): (Bytes, u8), created: u64) {
         self.count_created(job, bytes, created);
         self.counts[job as usize].message_bytes.record(bytes.0);
     }

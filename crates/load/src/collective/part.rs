@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{CollectiveCall, Move};
 use crate::communicator::{Communicator, Member};
 use crate::cursor::Cursor;
-use crate::program::{Action, ProgramError, RequestId, Waiting};
+use crate::program::{Action, CollectiveKind, ProgramError, RequestId, Waiting};
 
 /// Tags of a collective's messages; the rest of a tag numbers the collectives of
 /// a communicator.
@@ -115,6 +115,11 @@ impl Part {
     /// Number of its communicator.
     pub fn communicator(&self) -> u32 {
         self.communicator.number()
+    }
+
+    /// What it is a part in.
+    pub fn kind(&self) -> CollectiveKind {
+        self.call.kind()
     }
 
     /// Whether something comes next.

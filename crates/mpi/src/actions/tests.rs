@@ -38,14 +38,14 @@ fn plan() -> JobPlan {
             within_node: Some(HostCosts::default()),
             ..Protocol::default()
         },
-        class: 0,
+        classes: odonata_run::JobClasses::default(),
         servers: None,
     }
 }
 
 /// How long `action` keeps a processor busy, in ps.
 fn busy(action: Action) -> u64 {
-    match Begun::of(action, &plan(), 0, RequestId(7), 0, 0) {
+    match Begun::of(action, &plan(), 0, (RequestId(7), 0), 0, 0) {
         Begun::Busy(duration, _) => duration.0,
         Begun::Post(..) => 0,
     }
@@ -80,7 +80,17 @@ fn only_what_a_rank_has_in_hand_is_copied() {
     let taken_in = (Picoseconds(RECEIVE + COPY), Task::TakeIn(RequestId(7)));
     assert_eq!(answering(message), taken_in);
     // The message itself is still where it was.
-    let grant = Task::Grant { handle: 5, to: 1 };
+    let grant = Task::Grant {
+        handle: 5,
+        to: 1,
+        class: 3,
+    };
     let granted = (Picoseconds(RECEIVE), grant);
-    assert_eq!(answering(Arrived::Request { handle: 5 }), granted);
+    assert_eq!(
+        answering(Arrived::Request {
+            handle: 5,
+            class: 3
+        }),
+        granted
+    );
 }

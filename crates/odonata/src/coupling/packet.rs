@@ -15,7 +15,7 @@ use std::sync::Arc;
 use odonata_load::{Arrivals, OpenLoop, Partners, Pattern, Process, Turn};
 use odonata_network::Topology;
 use odonata_run::{
-    EngineConfig, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol,
+    EngineConfig, JobClasses, JobLoad, JobPlan, Measurement, MessageRecords, Progress, Protocol,
 };
 use odonata_scheduler::batch::Allocation;
 use odonata_sim::run_any;
@@ -201,7 +201,7 @@ impl Engine {
             node_of_rank: nodes.to_vec(),
             load: JobLoad::Open(load.map_err(|error| error.to_string())?),
             protocol: Protocol::default(),
-            class: 0,
+            classes: JobClasses::default(),
             servers: None,
         })
     }

@@ -209,6 +209,15 @@ fn times_of_jobs<'j>(
         let measured = of_bytes.of(after.bytes_created_measured - before.bytes_created_measured);
         job.bytes_created_measured += measured;
         job.bytes_delivered_measured += measured;
+        let classes = before.classes.iter().zip(&after.classes);
+        for (mine, (before, after)) in job.classes.iter_mut().zip(classes) {
+            let bytes = of_bytes.of(after.created - before.created);
+            mine.created += bytes;
+            mine.delivered += bytes;
+            let measured = of_bytes.of(after.created_measured - before.created_measured);
+            mine.created_measured += measured;
+            mine.delivered_measured += measured;
+        }
         job.packets_lost += of_bytes.of(after.packets_lost - before.packets_lost);
         let repeat = |mine: &mut Histogram, of: fn(&JobOutcome) -> &Histogram| {
             mine.repeat(of(before), of(after), of_bytes);

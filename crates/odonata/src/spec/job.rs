@@ -3,13 +3,33 @@
 use std::path::PathBuf;
 
 use odonata_declare::Named;
+use odonata_load::CollectiveKind;
 pub use odonata_placement::grap::GrapModeName;
 pub use odonata_placement::{Objective as MappingObjective, Start as MappingStart};
 use serde::{Deserialize, Serialize};
 
 use super::motif::Motif;
 use super::pattern::Traffic;
-use super::table::table;
+use super::table::{is_default, table};
+
+table! {
+    /// Some of a job's messages, and the class of traffic that they are of.
+    pub struct MessageClass {
+        /// Name of the class, one of `network.router.traffic_class`.
+        traffic_class: String = String::new() => Notes { fewest_entries: Some(1), ..Notes::NEEDED },
+        /// The messages of this collective, by whatever motif or trace.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        collective: Option<CollectiveKind> = None,
+        /// Messages up to this size.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        up_to_bytes: Option<u64> = None => Notes::POSITIVE,
+        /// What the protocol sends for the job's messages: requests, grants and FINs of those that
+        /// ask first, acknowledgements of what is written, and questions for what is read. Default:
+        /// these are of the class of the message that they are for.
+        #[serde(skip_serializing_if = "is_default")]
+        control: bool = false,
+    }
+}
 
 table! {
     /// A parallel application: ranks on nodes, and what they send.
@@ -61,6 +81,10 @@ table! {
         /// `network.router.traffic_class`. Default: the first of them.
         #[serde(skip_serializing_if = "Option::is_none")]
         traffic_class: Option<String> = None,
+        /// Messages of other classes than that: the first entry that fits a message says its class,
+        /// before the phase that sends it. Not with `traffic`.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        message_classes: Vec<MessageClass> = Vec::new() => Notes { key: Some("message_class"), ..Notes::NONE },
         /// Whether the job only occupies its nodes and sends nothing, to see the other jobs without
         /// its traffic.
         idle: bool = false,

@@ -9,7 +9,7 @@ use odonata_load::replay::Format as TraceFormat;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::job::{Job, Load, MappingTable, PlacementTable, RankMapPlacement};
+use super::job::{Job, Load, MappingTable, MessageClass, PlacementTable, RankMapPlacement};
 use super::motif::{
     AllToAll, Bisection, Broadcast, CheckpointBurst, Collective, ComputePhase, Exchange, Halo,
     Iterations, MarkerBorder, Matrix, PhaseFile, RegionBorder, RepeatPhase, TimeBorder, Trace,
@@ -106,6 +106,7 @@ pub(super) fn job_tables() -> Vec<TableDeclaration> {
         MappingTable::declaration(),
         PlacementTable::declaration(),
         RankMapPlacement::declaration(),
+        MessageClass::declaration(),
         Job::declaration(),
     ]
 }
@@ -230,7 +231,7 @@ fn skeleton((name, flop_per_s, table): (&'static str, f64, TableDeclaration)) ->
         )
     };
     let mut iterations = Iterations::keys();
-    iterations.truncate(1);
+    iterations.retain(|key| key.key != "compute");
     iterations[0].text = "How often each rank runs through the application's main loop.".into();
     let rate = within(within(vec![compute, flop_rate], "pace").collect(), "kind");
     let own = within(within(table.keys, "application").collect(), "kind");
@@ -249,7 +250,7 @@ fn skeleton((name, flop_per_s, table): (&'static str, f64, TableDeclaration)) ->
 /// Phases one after another.
 fn phases() -> KindDeclaration {
     let mut iterations = Iterations::keys();
-    iterations.truncate(1);
+    iterations.retain(|key| key.key != "compute");
     iterations[0].text = "How often each rank runs through all phases.".into();
     let list = KeyDeclaration {
         engine_key: "phases",

@@ -19,6 +19,10 @@ table! {
         iterations: u32 = 1 => Notes::COUNT,
         /// Time for which each rank computes at the start of every iteration.
         compute_ps: u64 = 0,
+        /// In phases: name of the class of traffic of its messages, one of
+        /// `network.router.traffic_class`. Default: that of the phases that it is one of, or of the job.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traffic_class: Option<String> = None,
     }
 }
 
@@ -34,6 +38,9 @@ pub struct Motif {
     /// See [`Iterations::compute_ps`].
     #[serde(default)]
     pub compute_ps: u64,
+    /// See [`Iterations::traffic_class`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traffic_class: Option<String>,
 }
 
 fn one() -> u32 {

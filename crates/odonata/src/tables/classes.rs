@@ -1,12 +1,12 @@
 //! The table of traffic classes.
 
-use odonata_run::JobOutcome;
+use odonata_run::ClassBytes;
 
 use super::{Filled, Filling};
 use crate::finished::Run;
 
-/// A class and what its jobs did.
-type Row<'r> = (&'r str, Vec<&'r JobOutcome>);
+/// A class: its name, how many jobs may send in it, and what they sent.
+type Row<'r> = (&'r str, i32, ClassBytes);
 
 /// One row per class.
 pub(super) fn traffic_classes(run: &Run) -> Filled {
@@ -14,19 +14,25 @@ pub(super) fn traffic_classes(run: &Run) -> Filled {
     let outcome = &run.outcome;
     let rows: Vec<Row<'_>> = (classes.iter().enumerate())
         .map(|(class, declared)| {
-            let all = run.jobs.iter().zip(&outcome.jobs);
-            let of_class = all.filter(|(job, _)| usize::from(job.plan.class) == class);
-            let outcomes = of_class.map(|(_, outcome)| outcome).collect();
-            (declared.name.as_str(), outcomes)
+            let (mut jobs, mut sum) = (0, ClassBytes::default());
+            for (job, outcome) in run.jobs.iter().zip(&outcome.jobs) {
+                let of_job = &job.plan.classes;
+                jobs += i32::from(of_job.bits() >> class & 1 == 1);
+                match outcome.classes.get(class) {
+                    Some(of_class) => sum += *of_class,
+                    None if usize::from(of_job.usual) == class => {
+                        sum += ClassBytes::of_job(outcome)
+                    }
+                    None => {}
+                }
+            }
+            (declared.name.as_str(), jobs, sum)
         })
         .collect();
-    let sum = |of: fn(&JobOutcome) -> u64| {
-        move |(_, jobs): &Row<'_>| jobs.iter().map(|&job| of(job)).sum::<u64>()
-    };
     let seconds = outcome.end.0.saturating_sub(outcome.warmup.0) as f64 * 1e-12;
-    let rate = |of: fn(&JobOutcome) -> u64| {
+    let rate = |of: fn(&ClassBytes) -> u64| {
         move |row: &Row<'_>| match seconds > 0.0 {
-            true => sum(of)(row) as f64 / seconds,
+            true => of(&row.2) as f64 / seconds,
             false => f64::NAN,
         }
     };
@@ -39,29 +45,28 @@ pub(super) fn traffic_classes(run: &Run) -> Filled {
     );
     table.numbers("traffic_class", "row number, from 0");
     table.text("name", "name in the scenario", |row| row.0.to_owned());
-    table.i32("jobs", "jobs of the class", |row| row.1.len() as i32);
+    let jobs = "jobs with messages that may be of the class";
+    table.i32("jobs", jobs, |row| row.1);
     table.i64(
         "bytes_created",
-        "bytes of the messages that its jobs created",
-        sum(|job| job.bytes_created),
+        "bytes of its messages that jobs created; what the protocol sends for messages does not count",
+        |row| row.2.created,
     );
-    table.i64(
-        "bytes_delivered",
-        "bytes of them that arrived",
-        sum(|job| job.bytes_delivered),
-    );
+    table.i64("bytes_delivered", "bytes of them that arrived", |row| {
+        row.2.delivered
+    });
     table
         .f64(
             "offered_bytes_per_s",
             "bytes created after the warm-up, per second from then to the end of the run",
-            rate(|job| job.bytes_created_measured),
+            rate(|class| class.created_measured),
         )
         .or_none();
     table
         .f64(
             "accepted_bytes_per_s",
             "bytes delivered after the warm-up, per second from then to the end of the run",
-            rate(|job| job.bytes_delivered_measured),
+            rate(|class| class.delivered_measured),
         )
         .or_none();
     table.filled

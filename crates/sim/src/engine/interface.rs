@@ -44,6 +44,8 @@ pub(super) struct Draft {
     /// When the sender wanted to send it.
     pub created: u64,
     pub kind: MessageKind,
+    /// See [`Contents::class`].
+    pub class: u8,
     pub handle: u32,
     /// Request of the sender that is complete when the tail has left the node;
     /// or [`NIL`].

@@ -2,7 +2,8 @@
 
 use odonata_run::memory::filled;
 use odonata_run::{
-    Histogram, JobLoad, JobOutcome, JobPlan, MessageRecord, RankTimes, TimelineCollector,
+    ClassBytes, Histogram, JobLoad, JobOutcome, JobPlan, MessageRecord, RankTimes,
+    TimelineCollector, TrafficClass,
 };
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +22,8 @@ pub(super) struct JobCollector {
     pub bytes_delivered: u64,
     pub bytes_delivered_measured: u64,
     pub bytes_created_measured: u64,
+    /// See [`JobOutcome::classes`].
+    pub classes: Vec<ClassBytes>,
     /// Latencies of messages and of packets, apart from those that are both.
     pub message_latency: Histogram,
     pub packet_latency: Histogram,
@@ -109,6 +112,10 @@ impl JobCollector {
         Self {
             has_end: matches!(&plan.load, JobLoad::Open(source) if source.times().is_some()),
             iteration_end: filled(0, iterations, "the times of iterations"),
+            classes: match plan.classes.are_one() {
+                true => Vec::new(),
+                false => vec![ClassBytes::default(); TrafficClass::MOST],
+            },
             // Allocated here, so that they lie in this thread's part of the heap
             // (see `driver`).
             message_latency: Histogram::allocated(),
@@ -123,6 +130,9 @@ impl JobCollector {
     pub fn begin_measuring(&mut self) {
         self.bytes_delivered_measured = 0;
         self.bytes_created_measured = 0;
+        for class in &mut self.classes {
+            (class.created_measured, class.delivered_measured) = (0, 0);
+        }
         self.message_latency = Histogram::default();
         self.packet_latency = Histogram::default();
         self.single_latency = Histogram::default();
@@ -152,6 +162,9 @@ impl JobCollector {
         self.bytes_delivered += other.bytes_delivered;
         self.bytes_delivered_measured += other.bytes_delivered_measured;
         self.bytes_created_measured += other.bytes_created_measured;
+        for (sum, part) in self.classes.iter_mut().zip(&other.classes) {
+            *sum += *part;
+        }
         self.message_latency.merge(&other.message_latency);
         self.message_latency.merge(&other.single_latency);
         self.packet_latency.merge(&other.packet_latency);
@@ -223,6 +236,7 @@ impl JobCollector {
             bytes_delivered: all.bytes_delivered,
             bytes_delivered_measured: all.bytes_delivered_measured,
             bytes_created_measured: all.bytes_created_measured,
+            classes: all.classes,
             message_latency_ps: all.message_latency,
             packet_latency_ps: all.packet_latency,
             routers_visited: all.routers_visited,

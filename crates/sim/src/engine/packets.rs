@@ -107,6 +107,8 @@ pub(super) struct Contents {
     /// the request of the rank that began it for others.
     pub handle: u32,
     pub kind: MessageKind,
+    /// See [`Outgoing::class`](odonata_mpi::Outgoing::class).
+    pub class: u8,
     /// How often links have lost this part of the message; it is sent again if they have.
     pub losses: u8,
 }

@@ -280,7 +280,7 @@ impl<'a, M: Model> Partition<'a, M> {
                 };
                 let (job, rank) = (job as u32, rank as u32);
                 if M::Scheduler::CLASSES {
-                    self.interfaces.classes[interface as usize] |= 1 << plan.class;
+                    self.interfaces.classes[interface as usize] |= plan.classes.bits();
                 }
                 match &plan.load {
                     JobLoad::Open(load) => {

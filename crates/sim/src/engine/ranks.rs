@@ -87,6 +87,7 @@ impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
             sequence: message.sequence,
             created: message.created,
             kind: message.kind,
+            class: message.class,
             handle: message.handle,
             request: message.request,
         };
@@ -99,8 +100,8 @@ impl<'a, M: Model> Transport<'a> for Partition<'a, M> {
     }
 
     #[inline]
-    fn count(&mut self, job: u32, bytes: Bytes, created: u64) {
-        self.count_created(job, bytes, created);
+    fn count(&mut self, job: u32, (bytes, class): (Bytes, u8), created: u64) {
+        self.count_created(job, (bytes, class), created);
         self.accounts.jobs[job as usize]
             .message_bytes
             .record(bytes.0);
@@ -130,6 +131,7 @@ impl Contents {
     fn incoming(&self, created: u64) -> Incoming {
         Incoming {
             kind: self.kind,
+            class: self.class,
             envelope: Envelope {
                 context: self.context,
                 source: self.source_rank,

@@ -205,8 +205,9 @@ fn check_channels(
     let classes = &config.classes;
     TrafficClass::check_all(classes)?;
     let known = classes.len().max(1);
-    if let Some(job) = jobs.iter().find(|job| usize::from(job.class) >= known) {
-        let found = format!("class {} of job \"{}\"", job.class, job.name);
+    let highest = |job: &JobPlan| job.classes.bits().ilog2() as usize;
+    if let Some(job) = jobs.iter().find(|job| highest(job) >= known) {
+        let found = format!("class {} of job \"{}\"", highest(job), job.name);
         let allowed = format!("0 to {}", known - 1);
         return Err(parameter(Parameter::TrafficClasses, found, allowed));
     }

@@ -1,16 +1,18 @@
 //! Traffic classes against closed forms: what each gets of a link that all want.
 
-use odonata_load::{Pattern, Process};
+use odonata_load::{Operation, Pattern, Process};
 use odonata_network::Topology;
 use odonata_network::topology::edge_list;
 use odonata_run::{
-    CongestionControl, CreditUse, Crossbar, CrossbarRate, EngineConfig, JobPlan, MessageRecords,
-    Parameter, SimError, TrafficClass, WindowKeys,
+    ClassBytes, ClassRule, CongestionControl, CreditUse, Crossbar, CrossbarRate, EngineConfig,
+    InjectionOrder, JobClasses, JobPlan, MessageRecords, Parameter, Protocol, SimError,
+    TrafficClass, WindowKeys,
 };
 use odonata_units::Bytes;
 
 use crate::support::{
-    RATE, SHORTEST, TO_THE_END, config, delivered, flow, job, measure, messages, open, simulate,
+    Listed, RATE, SHORTEST, TO_THE_END, config, delivered, flow, job, measure, messages, open,
+    receive, send, simulate,
 };
 
 /// Nodes 0 to 7 on one router and 8 to 11 on another, by one link as fast as a node's.
@@ -34,7 +36,10 @@ fn class(name: &str, guaranteed: u32, largest: u32, priority: u32, weight: u32) 
 }
 
 fn of_class(class: u8, plan: JobPlan) -> JobPlan {
-    JobPlan { class, ..plan }
+    JobPlan {
+        classes: JobClasses::all(class),
+        ..plan
+    }
 }
 
 /// Both routers that classes work behind.
@@ -216,6 +221,90 @@ fn a_class_that_is_held_up_holds_up_no_other() {
         assert!((incast - 0.5).abs() < 0.005, "{found:?}");
         assert!((found[7] - 0.5).abs() < 0.005, "{found:?}");
     }
+}
+
+/// A job's small messages have a class of their own beside its large one, over a link or by a node's.
+#[test]
+fn messages_of_one_job_share_by_their_classes() {
+    let classes = [class("bulk", 0, 100, 0, 1), class("small", 0, 100, 0, 4)];
+    let small = ClassRule {
+        class: 1,
+        collective: None,
+        up_to: Some(Bytes(256)),
+    };
+    let several = |to| {
+        let all = |first: Operation, others: Operation| {
+            let mut all = vec![others; 100_001];
+            all[0] = first;
+            all.push(Operation::WaitAll);
+            all
+        };
+        let sender = all(send(1, 100_000_000), send(1, 256));
+        let load = Listed::load(vec![sender, all(receive(0), receive(0))]);
+        JobPlan {
+            classes: JobClasses {
+                rules: vec![small.clone()],
+                ..JobClasses::default()
+            },
+            ..job("both", [0, to], load)
+        }
+    };
+    for (mut config, to) in models(&classes).into_iter().zip([7, 11]) {
+        config.nic.injection = InjectionOrder::Fifo;
+        let measurement = measure(1_000_000_000, 3_000_000_000, MessageRecords::None);
+        let outcome = simulate(&network(), &SHORTEST, &config, &[several(to)], &measurement);
+        let outcome = outcome.expect("a run");
+        let capacity = RATE as f64 * 2e-3;
+        let of = |class: &ClassBytes| class.delivered_measured as f64 / capacity;
+        let found: Vec<f64> = outcome.jobs[0].classes.iter().map(of).collect();
+        assert!((found[0] - 0.2).abs() < 0.002, "{found:?}");
+        assert!((found[1] - 0.8).abs() < 0.008, "{found:?}");
+    }
+}
+
+/// A request waits behind what its node sends before it, or passes it in a class of its own: then the
+/// message that it is for leaves right behind that, and not as much later as request and grant take.
+#[test]
+fn control_messages_pass_the_messages_of_their_job() {
+    let classes = [class("bulk", 0, 100, 0, 1), class("control", 0, 100, 1, 1)];
+    let end = |control, before: u64, asks_above: u64| {
+        let sends = vec![send(1, before), send(1, 5_000), Operation::WaitAll];
+        let receives = vec![receive(0), receive(0), Operation::WaitAll];
+        let plan = JobPlan {
+            protocol: Protocol {
+                eager_limit: Some(Bytes(asks_above)),
+                ..Protocol::default()
+            },
+            classes: JobClasses {
+                control,
+                ..JobClasses::default()
+            },
+            ..job("both", [0, 11], Listed::load(vec![sends, receives]))
+        };
+        let mut config = models(&classes).swap_remove(0);
+        config.nic.injection = InjectionOrder::Fifo;
+        let outcome = simulate(&network(), &SHORTEST, &config, &[plan], &TO_THE_END);
+        let outcome = outcome.expect("a run");
+        let asked = outcome
+            .messages
+            .iter()
+            .find(|one| one.bytes == Bytes(5_000));
+        asked.expect("a message").delivered.0
+    };
+    let asking = end(None, 1, 4_999) - end(None, 1, 5_000);
+    let packet = 256 * 1_000_000_000_000 / RATE;
+    assert!(asking > 6 * packet, "{asking}");
+    // Without asking it follows at once, and so it does if the request passes what is before it.
+    let (behind, passing) = (end(None, 4_999, 4_999), end(Some(1), 4_999, 4_999));
+    let at_once = end(None, 4_999, 5_000);
+    assert!(
+        behind.abs_diff(at_once + asking) <= packet,
+        "{behind} {at_once} {asking}"
+    );
+    assert!(
+        passing.abs_diff(at_once) <= packet,
+        "{passing} {at_once} {asking}"
+    );
 }
 
 /// Windows hold back what they would without classes, and classes share the link as without windows.

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use odonata_run::{
-    Activity, Completion, Histogram, JobLoad, JobOutcome, Observer, Outcome, PausedRun, Progress,
-    RankTimes, SimError, Wish,
+    Activity, ClassBytes, Completion, Histogram, JobLoad, JobOutcome, Observer, Outcome, PausedRun,
+    Progress, RankTimes, SimError, Wish,
 };
 use odonata_units::{Bytes, Picoseconds};
 use proptest::test_runner::{Config, TestRunner};
@@ -81,6 +81,19 @@ pub fn outcome(scenario: &Scenario) -> Option<Outcome> {
         Ok(outcome) => Some(outcome),
         Err(SimError::Unmatched { .. }) => None,
         Err(error) => panic!("{error}"),
+    }
+}
+
+/// What jobs send in their classes adds up to what they send, and arrives as that does.
+fn check_classes(outcome: &Outcome) {
+    for job in outcome.jobs.iter().filter(|job| !job.classes.is_empty()) {
+        let mut sum = ClassBytes::default();
+        for class in &job.classes {
+            assert!(class.delivered <= class.created, "{class:?}");
+            assert!(job.end.is_none() || job.aborted.is_some() || class.delivered == class.created);
+            sum += *class;
+        }
+        assert_eq!(sum, ClassBytes::of_job(job));
     }
 }
 
@@ -174,6 +187,7 @@ fn check_books(scenario: &Scenario, outcome: &Outcome) {
         }
     }
     check_ranks(outcome);
+    check_classes(outcome);
     if scenario.recorded {
         crate::attribution::check(&topology, scenario.credit_use, outcome);
     }

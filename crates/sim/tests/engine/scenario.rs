@@ -9,7 +9,7 @@ use std::sync::Arc;
 use odonata_load::motif::{
     AllToAll, Broadcast, Exchange, Halo, HaloOrder, Outstanding, Receives, Repeat, Tree,
 };
-use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Process, Turn};
+use odonata_load::{Blocks, Grid, Operation, Partners, Pattern, Phase, Phases, Process, Turn};
 use odonata_network::routing::{Algorithm, AlgorithmName, AnyRouting, Lanes, Layered, RoutingSpec};
 use odonata_network::topology::{
     Amount, Arrangement, DragonflyLinks, DragonflyPlusLinks, DragonflyPlusSpec, DragonflySpec,
@@ -18,10 +18,10 @@ use odonata_network::topology::{
 };
 use odonata_network::{LinkClass, LinkKind, Topology};
 use odonata_run::{
-    Arbitration, ArrivalRecords, CongestionControl, CreditUse, Crossbar, Decisions, EcnKeys,
-    EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,
-    MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol, Room, SimError,
-    SlingshotKeys, Switching, TrafficClass, WindowKeys,
+    Arbitration, ArrivalRecords, ClassRule, CongestionControl, CreditUse, Crossbar, Decisions,
+    EcnKeys, EngineConfig, HpccKeys, InfinibandKeys, InjectionOrder, JobClasses, JobLoad, JobPlan,
+    Losses, Measurement, MessageRecords, Observer, OccupancyCount, Outcome, Progress, Protocol,
+    Room, SimError, SlingshotKeys, Switching, TrafficClass, WindowKeys,
 };
 use odonata_units::random::{Purpose, Stream, StreamKey};
 use odonata_units::{Bytes, JobId, NodeId, Picoseconds, RankId, RouterId};
@@ -463,6 +463,36 @@ impl Scenario {
         (0..count).map(class).collect()
     }
 
+    /// A class for each job and, by another number, others for its control messages, its short ones
+    /// and a phase.
+    fn job_classes(&self, number: u32, kind: &Kind) -> JobClasses {
+        let count = self.classes().len() as u64;
+        let number = u64::from(number);
+        let usual = (number % count.max(1)) as u8;
+        if count < 2 || matches!(kind, Kind::Open { .. }) {
+            return JobClasses::all(usual);
+        }
+        let drawn = |from: u64| {
+            let drawn = self.seed / from + number;
+            drawn.is_multiple_of(2).then_some((drawn / 2 % count) as u8)
+        };
+        let short = drawn(3).map(|class| ClassRule {
+            class,
+            collective: None,
+            up_to: Some(Bytes(self.packet)),
+        });
+        let of_phase = match kind {
+            Kind::AllToAll { .. } => drawn(7),
+            _ => None,
+        };
+        JobClasses {
+            usual,
+            control: drawn(5),
+            rules: short.into_iter().collect(),
+            of_phases: of_phase.map_or(0, |class| 1 << class),
+        }
+    }
+
     pub fn engine(&self, threads: usize) -> EngineConfig {
         let mut engine = config();
         engine.packet = Bytes(self.packet);
@@ -592,22 +622,26 @@ impl Scenario {
                     (load, _) => load,
                 }
             }
-            Kind::AllToAll { window } => JobLoad::Closed(Arc::new(
-                AllToAll::new(
-                    ranks,
-                    message,
-                    Outstanding {
-                        window,
-                        blocking: self.seed % 4 > 1,
-                        receives: match self.seed % 2 {
-                            0 => Receives::Ahead,
-                            _ => Receives::InTurn,
-                        },
+            Kind::AllToAll { window } => {
+                let outstanding = Outstanding {
+                    window,
+                    blocking: self.seed % 4 > 1,
+                    receives: match self.seed % 2 {
+                        0 => Receives::Ahead,
+                        _ => Receives::InTurn,
                     },
-                    repeat,
-                )
-                .ok()?,
-            )),
+                };
+                let all = AllToAll::new(ranks, message, outstanding, repeat).ok()?;
+                match self.job_classes(number, &job.kind).of_phases {
+                    0 => JobLoad::Closed(Arc::new(all)),
+                    bits => {
+                        let class = bits.ilog2() as u8;
+                        let all = || Phase::script(all.clone());
+                        let phases = vec![all(), Phase::OfClass(class, vec![all()]), all()];
+                        JobLoad::Closed(Arc::new(Phases::new(ranks, phases, 1).ok()?))
+                    }
+                }
+            }
             Kind::Halo => {
                 let grid = Grid::near_cubic(ranks, 3, true).expect("a grid");
                 let order = match self.seed % 2 {
@@ -637,7 +671,7 @@ impl Scenario {
             node_of_rank,
             load,
             protocol: job.protocol,
-            class: (number as usize % self.classes().len().max(1)) as u8,
+            classes: self.job_classes(number, &job.kind),
             servers: None,
         })
     }

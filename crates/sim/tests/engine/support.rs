@@ -136,7 +136,7 @@ pub fn job(name: &str, nodes: impl IntoIterator<Item = u32>, load: JobLoad) -> J
         node_of_rank: nodes.into_iter().map(NodeId).collect(),
         load,
         protocol: Protocol::default(),
-        class: 0,
+        classes: odonata_run::JobClasses::default(),
         servers: None,
     }
 }

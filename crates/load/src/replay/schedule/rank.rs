@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::{Collective, Graph, Node, Task, calculation, check_processor};
 use crate::collective::{Part, Progress};
 use crate::program::{
-    Action, Context, Idle, ProcessorId, ProgramError, RankProgram, RequestId, Step, Waiting,
+    Action, CollectiveKind, Context, Idle, Origin, ProcessorId, ProgramError, RankProgram,
+    RequestId, Step, Waiting,
 };
 use crate::replay::clock::Compute;
 
@@ -130,6 +131,13 @@ impl Collectives {
             }
         }
         Next::Nothing { busy }
+    }
+
+    /// The kind of the one that has begun a request.
+    fn kind(&self, request: RequestId) -> Option<CollectiveKind> {
+        let (operation, _) = (*self.requests.get(!request.0 as usize)?)?;
+        let (part, _) = self.parts.get(&operation)?;
+        Some(part.kind())
     }
 
     /// Takes note that a request is complete; whether it is one of theirs.
@@ -371,6 +379,13 @@ impl RankProgram for ScheduledRank<'_> {
     fn complete(&mut self, request: RequestId) {
         if !self.collectives.complete(request) {
             self.finish(request.0);
+        }
+    }
+
+    fn origin(&self, request: RequestId) -> Origin {
+        Origin {
+            collective: self.collectives.kind(request),
+            class: None,
         }
     }
 

@@ -10,8 +10,8 @@ use odonata_mpi::{
 };
 use odonata_network::PacketRoute;
 use odonata_run::{
-    Activity, Arrival, Histogram, JobAtLink, JobLoad, JobWait, MediumState, MessageRecord,
-    RankInterval, RankTimes, ServerCounts, Share, Timeline, Traffic,
+    Activity, Arrival, ClassBytes, Histogram, JobAtLink, JobLoad, JobWait, MediumState,
+    MessageRecord, RankInterval, RankTimes, ServerCounts, Share, Timeline, Traffic,
 };
 
 use super::sound::{Checked, Here, LATEST, MOST, Numbers, Sound, ensure, sound};
@@ -33,6 +33,8 @@ use crate::engine::switch::Side;
 
 pub(super) use router::{AtNode, AtRouter};
 
+/// What is wrong where a message has a class of traffic that there is not.
+const CLASS: &str = "the class of a message";
 /// Processors of a rank are named by eight bits.
 const MOST_PROCESSORS: usize = 1 << 8;
 
@@ -54,7 +56,7 @@ sound! {
         messages_created: amount "a count of a job", messages_delivered: amount "a count of a job",
         bytes_created: amount "a count of a job", bytes_delivered: amount "a count of a job",
         bytes_delivered_measured: amount "a count of a job",
-        bytes_created_measured: amount "a count of a job",
+        bytes_created_measured: amount "a count of a job", classes: each,
         message_latency: distribution "a distribution of a job",
         packet_latency: distribution "a distribution of a job",
         single_latency: distribution "a distribution of a job",
@@ -65,6 +67,10 @@ sound! {
         stimuli: amount "a count of a job",
         packets_lost: amount "a count of a job", bytes_lost: amount "a count of a job", gave_up,
         aborted: time "when a job was aborted",
+    }
+    ClassBytes {
+        created: amount "a count of a job", delivered: amount "a count of a job",
+        created_measured: amount "a count of a job", delivered_measured: amount "a count of a job",
     }
     Timeline { bin, activity: each }
     Activity {
@@ -118,6 +124,7 @@ sound! {
         message_bytes: amount "the size of a message", message, job: job "the job of a message",
         source_rank: rank "the sender of a message", destination_rank: rank "the receiver of a message",
         context, tag, sequence, destination, handle, kind,
+        class: traffic_class "the class of a message",
     }
     Decision {
         route: each, out_port, out_vc: channel "the channel of a decision",
@@ -304,7 +311,7 @@ sound! {
         drained_at: time "when a burst buffer is empty",
     }
     Reply {
-        to: rank "whom a server answers", handle, read_bytes: amount "the bytes that a server gives",
+        to: rank "whom a server answers", class: traffic_class "the class of a message", handle, read_bytes: amount "the bytes that a server gives",
     }
     ServerCounts {
         writes: amount "counts of a server", reads: amount "counts of a server",
@@ -325,9 +332,11 @@ sound! {
     Sending {
         bytes: amount "the size of a sent message", to: rank "the receiver of a sent message",
         envelope: own_envelope "the sender of a sent message", request, created,
+        class: traffic_class "the class of a message",
     }
     Outgoing {
-        kind, to: rank "the receiver of a delayed message",
+        kind, class: traffic_class "the class of a message",
+        to: rank "the receiver of a delayed message",
         bytes: amount "the size of a delayed message", context, tag, sequence, handle, request, created,
     }
     Envelope { context, source: rank "the sender of a message", tag }
@@ -340,18 +349,28 @@ impl Sound for Task {
         match self {
             Task::Compute(_) | Task::TakeIn(_) | Task::EnterLate => Ok(()),
             Task::HandOver(sending) => sending.check(here),
-            Task::HandOverPut { to, bytes, .. } => {
+            Task::HandOverPut {
+                to, bytes, class, ..
+            } => {
+                ensure(here.traffic_class(class), CLASS)?;
                 ensure(here.amount(bytes), "the size of a write")?;
                 ensure(here.rank(to), "where a rank writes")
             }
-            Task::HandOverGet { from, bytes, .. } => {
+            Task::HandOverGet {
+                from, bytes, class, ..
+            } => {
+                ensure(here.traffic_class(class), CLASS)?;
                 ensure(here.amount(bytes), "the size of a read")?;
                 ensure(here.rank(from), "where a rank reads")
             }
-            Task::TakeInAndFinish { to, .. } => {
+            Task::TakeInAndFinish { to, class, .. } => {
+                ensure(here.traffic_class(class), CLASS)?;
                 ensure(here.rank(to), "the sender of a message that is taken in")
             }
-            Task::Grant { to, .. } => ensure(here.rank(to), "whom a rank grants"),
+            Task::Grant { to, class, .. } => {
+                ensure(here.traffic_class(class), CLASS)?;
+                ensure(here.rank(to), "whom a rank grants")
+            }
         }
     }
 }
@@ -360,7 +379,7 @@ impl Sound for Arrived {
     fn check(&self, here: &Here<'_, '_>) -> Checked {
         match self {
             Arrived::Message { bytes, .. } => ensure(here.amount(bytes), "the size of a message"),
-            Arrived::Request { .. } => Ok(()),
+            Arrived::Request { class, .. } => ensure(here.traffic_class(class), CLASS),
         }
     }
 }

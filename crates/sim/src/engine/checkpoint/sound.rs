@@ -123,6 +123,11 @@ impl Here<'_, '_> {
         classes.all(|class| class < self.shared.classes.len() as u64)
     }
 
+    pub fn traffic_class(&self, classes: &impl Numbers) -> bool {
+        let known = self.shared.config.classes.len().max(1);
+        classes.all(|class| class < known as u64)
+    }
+
     pub fn channel(&self, channels: &impl Numbers) -> bool {
         channels.all(|vc| vc < self.shared.vcs as u64)
     }

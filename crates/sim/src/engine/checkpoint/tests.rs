@@ -57,7 +57,7 @@ fn jobs() -> [JobPlan; 2] {
             send_delay: Picoseconds(60_000),
             ..Protocol::default()
         },
-        class: 0,
+        classes: odonata_run::JobClasses::default(),
         servers: None,
     };
     let long = AllToAll::new(6, Bytes(900), 3, Repeat::ONCE).expect("an exchange");
@@ -444,6 +444,23 @@ const CHANGES: &[Change] = &[
     }),
     ("the node of a message's sender", |s| {
         first(s.queued(), |p| contents(p).source_rank ^= 1)
+    }),
+    ("the class of a message", |s| {
+        first(s.queued(), |p| contents(p).class = 1)
+    }),
+    ("the class of a message", |s| {
+        first(
+            s.tasks().filter_map(|t| match t {
+                Task::Grant { class, .. } => Some(class),
+                _ => None,
+            }),
+            |class| *class = 200,
+        )
+    }),
+    ("the class of a message", |s| {
+        first(s.ranks().flat_map(|r| r.held.values_mut()), |held| {
+            held.class = 1
+        })
     }),
     ("the job of a message", |s| {
         first(s.queued(), |p| contents(p).job = 9)

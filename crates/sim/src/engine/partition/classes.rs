@@ -6,6 +6,7 @@ use odonata_run::{Decisions, TrafficClass};
 use super::Partition;
 use crate::engine::interface::OutMessage;
 use crate::engine::model::Model;
+use crate::engine::packets::Contents;
 use crate::engine::port::NEVER;
 use crate::engine::probe::Probe;
 use crate::engine::protocol::Protocol;
@@ -34,11 +35,26 @@ impl First {
 }
 
 impl<M: Model> Partition<'_, M> {
-    /// The bit of a job's class; the same for all without classes.
+    /// The class of an open-loop source of a job.
+    pub(super) fn class_of_source(&self, job: u32) -> u8 {
+        self.shared.jobs[job as usize].classes.usual
+    }
+
+    /// The class in which a message travels: what the protocol sends may have one of its own.
+    #[inline]
+    pub(super) fn class_of(&self, message: &Contents) -> u8 {
+        let control = self.shared.jobs[usize::from(message.job)].classes.control;
+        match control {
+            Some(class) if message.kind.is_control() => class,
+            _ => message.class,
+        }
+    }
+
+    /// The bit of a message's class; the same for all without classes.
     #[inline(always)]
-    pub(super) fn class_bit(&self, job: u16) -> u16 {
+    pub(super) fn class_bit(&self, message: &Contents) -> u16 {
         match M::Scheduler::CLASSES {
-            true => 1 << self.shared.jobs[usize::from(job)].class,
+            true => 1 << self.class_of(message),
             false => 1,
         }
     }
@@ -136,7 +152,7 @@ impl<M: Model> Partition<'_, M> {
         let waiting = &self.interfaces.waiting;
         let queue = &self.interfaces.all[index].outgoing;
         for (place, message) in waiting.iter(queue).enumerate() {
-            let class = self.shared.jobs[usize::from(message.contents.job)].class;
+            let class = self.class_of(&message.contents);
             if found & 1 << class != 0 {
                 continue;
             }
@@ -169,7 +185,7 @@ impl<M: Model> Partition<'_, M> {
     /// Queues the message of an open-loop source that has been made the one that is being sent.
     fn queue_pulled(&mut self, index: usize) {
         let message = self.interfaces.outgoing;
-        let class = self.class_bit(message.contents.job);
+        let class = self.class_bit(&message.contents);
         let interface = &mut self.interfaces.all[index];
         interface.open_active |= class;
         self.interfaces

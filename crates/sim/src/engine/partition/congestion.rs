@@ -83,7 +83,7 @@ impl<M: Model> Partition<'_, M> {
         }
         let queued = self.interfaces.waiting.iter(&interface.outgoing);
         let held = queued.filter(|message| {
-            let class = self.class_bit(message.contents.job);
+            let class = self.class_bit(&message.contents);
             message.local_rank == NIL && class & classes != 0
         });
         let held = held.count();
@@ -93,7 +93,7 @@ impl<M: Model> Partition<'_, M> {
                 return false;
             }
             let message = self.interfaces.outgoing;
-            self.interfaces.all[index].open_active |= self.class_bit(message.contents.job);
+            self.interfaces.all[index].open_active |= self.class_bit(&message.contents);
             let bytes = message.bytes_left.min(u64::from(self.packet)) as u32;
             let to = message.contents.destination;
             let at = self.protocol.permitted(index, to, bytes, now);

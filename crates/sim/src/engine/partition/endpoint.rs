@@ -42,10 +42,10 @@ impl<M: Model> Partition<'_, M> {
     #[inline(always)]
     pub(super) fn next_source(&self, index: usize, classes: u16) -> Option<usize> {
         let range = self.interfaces.all[index].sources.clone();
-        let job = |s: usize| self.interfaces.sources[s].job as u16;
+        let class = |s: usize| self.class_of_source(self.interfaces.sources[s].job);
         range
             .map(|s| s as usize)
-            .filter(|&s| !M::Scheduler::CLASSES || self.class_bit(job(s)) & classes != 0)
+            .filter(|&s| !M::Scheduler::CLASSES || 1 << class(s) & classes != 0)
             .min_by_key(|&s| self.interfaces.sources[s].next_time)
     }
 
@@ -218,7 +218,7 @@ impl<M: Model> Partition<'_, M> {
         if OUTAGES && contents.losses > 0 {
             return end;
         }
-        let class = self.class_bit(contents.job);
+        let class = self.class_bit(&contents);
         let interface = &mut self.interfaces.all[index];
         if local_rank == NIL {
             interface.open_active &= !class;
@@ -404,7 +404,8 @@ impl<M: Model> Partition<'_, M> {
                     created,
                 )
                 .0;
-            self.count_created(source.job, load.message, created.0);
+            let class = plan.classes.usual;
+            self.count_created(source.job, (load.message, class), created.0);
             let draft = Draft {
                 job: source.job,
                 rank: source.rank,
@@ -416,6 +417,7 @@ impl<M: Model> Partition<'_, M> {
                 sequence: 0,
                 created: created.0,
                 kind: MessageKind::Eager,
+                class,
                 handle: 0,
                 request: NIL,
             };
@@ -428,8 +430,12 @@ impl<M: Model> Partition<'_, M> {
     }
 
     /// Counts a message of a job that begins now, or began at `created`.
-    pub fn count_created(&mut self, job: u32, bytes: Bytes, created: u64) {
+    pub fn count_created(&mut self, job: u32, (bytes, class): (Bytes, u8), created: u64) {
         let collector = &mut self.accounts.jobs[job as usize];
+        if let Some(of_class) = collector.classes.get_mut(usize::from(class)) {
+            of_class.created += bytes.0;
+            of_class.created_measured += bytes.0 * u64::from(created >= self.warmup);
+        }
         collector.messages_created += 1;
         collector.bytes_created += bytes.0;
         if created >= self.warmup {
@@ -472,6 +478,7 @@ impl<M: Model> Partition<'_, M> {
             destination,
             handle: draft.handle,
             kind,
+            class: draft.class,
             losses: 0,
         };
         if destination != interface.node {
@@ -544,7 +551,9 @@ impl<M: Model> Partition<'_, M> {
         self.accounts.packets_delivered += 1;
         debug_assert!(
             !M::Scheduler::CLASSES
-                || packet.lane / shared.lanes.count() == shared.jobs[usize::from(packet.job)].class,
+                || packet.bare
+                || packet.lane / shared.lanes.count()
+                    == self.class_of(&self.packets.contents[slot as usize]),
             "a packet has left the channels of its class"
         );
         if M::Protocol::ON {
@@ -563,7 +572,11 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         let job = u32::from(packet.job);
-        self.count_delivered(job, time, size);
+        let class = match packet.bare {
+            true => 0,
+            false => self.packets.contents[slot as usize].class,
+        };
+        self.count_delivered((job, class), time, size);
         let collector = &mut self.accounts.jobs[job as usize];
         let measured = packet.created >= self.warmup;
         if measured {
@@ -616,8 +629,12 @@ impl<M: Model> Partition<'_, M> {
         }
     }
 
-    fn count_delivered(&mut self, job: u32, time: u64, bytes: u64) {
+    fn count_delivered(&mut self, (job, class): (u32, u8), time: u64, bytes: u64) {
         let collector = &mut self.accounts.jobs[job as usize];
+        if let Some(of_class) = collector.classes.get_mut(usize::from(class)) {
+            of_class.delivered += bytes;
+            of_class.delivered_measured += bytes * u64::from(time >= self.warmup);
+        }
         collector.bytes_delivered += bytes;
         collector.last_delivery = collector.last_delivery.max(time);
         if time >= self.warmup {
@@ -671,7 +688,8 @@ impl<M: Model> Partition<'_, M> {
                 let contents = self.packets.contents[subject as usize];
                 self.packets.remove(subject);
                 self.accounts.loopback_bytes -= contents.message_bytes as i64;
-                self.count_delivered(u32::from(contents.job), now, contents.message_bytes);
+                let of = (u32::from(contents.job), contents.class);
+                self.count_delivered(of, now, contents.message_bytes);
                 self.complete_message(&packet, &contents, now);
                 self.receive_local_message(&contents, packet.created, now);
             }

@@ -223,7 +223,7 @@ impl<M: Model> Partition<'_, M> {
                 continue;
             }
             if message.local_rank == NIL && contents.losses == 0 {
-                let class = self.class_bit(contents.job);
+                let class = self.class_bit(contents);
                 self.interfaces.all[index].open_active &= !class;
             }
             self.forget(&message.contents, message.bytes_left);
