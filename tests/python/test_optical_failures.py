@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import shutil
 from collections import Counter
@@ -446,10 +447,14 @@ def _checkpoints(case: Scenario, place: Path) -> list[Path]:
 
 
 def test_random_plans_account_for_every_byte(tmp_path: Path) -> None:
-    """Delivered or lost with the job; dead uplinks carry nothing; threads and checkpoints agree."""
+    """Delivered or lost with the job; dead uplinks carry nothing; threads and checkpoints agree.
+
+    The suite runs a few plans; ODONATA_FAILURE_PLANS=10000 runs so many.
+    """
     seen: Counter[str] = Counter()
     trees = ["unsteered", "jobs", "traffic", "running-jobs"]
-    for number in range(36):
+    plans = int(os.environ.get("ODONATA_FAILURE_PLANS", "36"))
+    for number in range(plans):
         draw = random.Random(number)
         is_tree = number % 2 == 0
         if is_tree:
@@ -512,7 +517,7 @@ def test_random_plans_account_for_every_byte(tmp_path: Path) -> None:
         seen["tree" if is_tree else "dragonfly"] += 1
         seen["during" if during else "whole run"] += 1
     print(dict(seen))
-    assert seen["refused"] <= 12
+    assert seen["refused"] <= plans / 3
     for event in ("tree", "dragonfly", "during", "whole run", "packets lost", "dead uplinks"):
         assert seen[event] >= 3, event
     assert seen["checkpoints"] and seen["aborted"]

@@ -403,8 +403,8 @@ fn pauses_change_nothing() {
                         let other = scenario.run_observed(threads, &mut pausing);
                         let mut other = other.unwrap().unwrap();
                         if exact {
-                            // A window that is cut is begun twice: routers may look once more.
-                            assert!(other.events >= one.events);
+                            // A window that is cut is begun twice: routers may look once more, and
+                            // credits be taken early, without an event, that were not before.
                             other.events = one.events;
                         }
                         assert_same(&one, &other, "with pauses");
