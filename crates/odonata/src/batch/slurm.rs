@@ -171,10 +171,7 @@ impl SlurmSpec {
                 .map_err(|error| refused(format!("{name}: cannot be read: {error}")))?;
             files.push((name, String::from_utf8_lossy(&bytes).into_owned()));
         }
-        if !self.settings.is_empty() {
-            files.push(("settings".to_owned(), self.settings.join("\n")));
-        }
-        let (mut cluster, notes) = read_cluster(&files).map_err(refused)?;
+        let (mut cluster, notes) = read_cluster(&files, &self.settings).map_err(refused)?;
         if self.recorded_priorities {
             cluster.priority = Priority::Recorded;
         }

@@ -154,7 +154,7 @@ pub(super) fn applications(
 /// Every job's share of communication.
 fn shares(log: &JobLog, spec: ShareSpec, key: StreamKey) -> Result<Vec<f64>, Error> {
     let jobs = &log.jobs;
-    let bad = |found: f64| wrong("mpi_share", found, "a number from 0 to 1");
+    let bad = |found: f64| wrong("mpi_share", found, "0 to 1, or 0% to 100%");
     let check = |share: f64| match (0.0..=1.0).contains(&share) {
         true => Ok(share),
         false => Err(bad(share)),

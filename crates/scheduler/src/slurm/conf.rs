@@ -3,7 +3,7 @@
 //! `sshare`) with `--parsable2`.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
 
 use super::cluster::{
@@ -38,13 +38,19 @@ impl std::error::Error for ConfError {}
 
 /// Reads a cluster from files (name, contents), whichever they are; what a later one says
 /// of a node, partition or QOS replaces what an earlier one said. Also returns what
-/// the files ask for and the simulation does not do.
+/// the files ask for and the simulation does not do. `settings` are lines that come after all files.
 ///
 /// # Errors
-/// If a file is none of those known, or a value makes no sense.
-pub fn read_cluster(files: &[(String, String)]) -> Result<(Cluster, Vec<String>), ConfError> {
+/// If a file is none of those known, a value makes no sense, or a setting of the whole cluster changes
+/// nothing.
+pub fn read_cluster(
+    files: &[(String, String)],
+    settings: &[String],
+) -> Result<(Cluster, Vec<String>), ConfError> {
     let mut builder = Builder::default();
-    for (file, text) in files {
+    let lines = (!settings.is_empty()).then(|| ("settings".to_owned(), settings.join("\n")));
+    let mut set = Vec::new();
+    for (file, text) in files.iter().chain(&lines) {
         let Listing { records } = read_listing(text).map_err(|(line, message)| ConfError {
             file: file.clone(),
             line,
@@ -52,6 +58,13 @@ pub fn read_cluster(files: &[(String, String)]) -> Result<(Cluster, Vec<String>)
         })?;
         for record in records {
             let line = record.line;
+            if lines
+                .as_ref()
+                .is_some_and(|(name, _)| std::ptr::eq(name, file))
+                && record.kind == Kind::Config
+            {
+                set.extend(record.values.keys().map(|key| (line, key.clone())));
+            }
             builder.take(record).map_err(|message| ConfError {
                 file: file.clone(),
                 line,
@@ -60,11 +73,23 @@ pub fn read_cluster(files: &[(String, String)]) -> Result<(Cluster, Vec<String>)
         }
     }
     let names: Vec<&str> = files.iter().map(|(file, _)| file.as_str()).collect();
-    builder.finish().map_err(|message| ConfError {
+    let (cluster, notes, asked) = builder.finish().map_err(|message| ConfError {
         file: names.join(", "),
         line: None,
         message,
-    })
+    })?;
+    match set.into_iter().find(|(_, key)| !asked.contains(key)) {
+        Some((line, key)) => Err(ConfError {
+            file: "settings".to_owned(),
+            line,
+            message: format!(
+                "{key} changes nothing here; allowed: {}. Options of the scheduler follow \
+                 SchedulerParameters=, such as SchedulerParameters=bf_interval=60",
+                asked.into_iter().collect::<Vec<_>>().join(", ")
+            ),
+        }),
+        None => Ok((cluster, notes)),
+    }
 }
 
 #[derive(Default)]
@@ -211,7 +236,7 @@ impl Builder {
             .collect();
     }
 
-    fn finish(mut self) -> Result<(Cluster, Vec<String>), String> {
+    fn finish(mut self) -> Result<(Cluster, Vec<String>, BTreeSet<String>), String> {
         if self.nodes.is_empty() {
             return Err(
                 "no nodes (NodeName=…); allowed: slurm.conf, or what `scontrol show nodes` prints"
@@ -266,7 +291,7 @@ impl Builder {
         {
             notes.push("PreemptType: no job is preempted".to_owned());
         }
-        Ok((cluster, notes))
+        Ok((cluster, notes, self.config.asked.into_inner()))
     }
 
     /// The switches by which nodes are chosen: none without a tree, or where only jobs that ask

@@ -1,6 +1,7 @@
 //! Slurm's files and listings as records of keys and values.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -25,11 +26,16 @@ pub(super) struct Record {
     /// Its first line, from 1, where known.
     pub line: Option<u64>,
     pub values: BTreeMap<String, String>,
+    /// Of settings of the whole cluster, the keys that were asked for.
+    pub asked: RefCell<BTreeSet<String>>,
 }
 
 impl Record {
     /// A key's value, if it has one.
     pub fn text(&self, key: &str) -> Option<&str> {
+        if self.kind == Kind::Config {
+            self.asked.borrow_mut().insert(key.to_owned());
+        }
         let value = self.values.get(key)?.trim();
         (!matches!(value, "" | "(null)" | "N/A")).then_some(value)
     }
@@ -118,6 +124,7 @@ fn pairs(text: &str) -> Vec<Record> {
                 kind: kind.unwrap_or_default(),
                 line: Some(carried_at),
                 values: found.into_iter().collect(),
+                ..Record::default()
             }),
         }
     }
@@ -225,6 +232,7 @@ fn columns(text: &str) -> Result<Vec<Record>, (Option<u64>, String)> {
             kind,
             line: number,
             values,
+            ..Record::default()
         });
     }
     Ok(records)
@@ -314,5 +322,6 @@ fn mapped(kind: Kind, value: &Value, keys: &[(&str, &[&str])]) -> Record {
         kind,
         line: None,
         values,
+        ..Record::default()
     }
 }

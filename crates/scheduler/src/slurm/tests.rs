@@ -104,10 +104,13 @@ pub(super) fn with_tree(plugin: &str, topology: &str) -> (Cluster, Vec<String>) 
     let conf = format!(
         "PriorityType=priority/basic\nTopologyPlugin={plugin}\nNodeName=n[0-31] CPUs=1\nPartitionName=main Nodes=ALL Default=YES\n"
     );
-    read_cluster(&[
-        ("slurm.conf".to_owned(), conf),
-        ("topology.conf".to_owned(), topology.to_owned()),
-    ])
+    read_cluster(
+        &[
+            ("slurm.conf".to_owned(), conf),
+            ("topology.conf".to_owned(), topology.to_owned()),
+        ],
+        &[],
+    )
     .unwrap()
 }
 
@@ -197,7 +200,7 @@ fn nodes_are_taken_by_name_not_as_files_list_them() {
         let topology = "SwitchName=IBN Nodes=n[1-12]\nSwitchName=IBG Nodes=g1,b1\n\
             SwitchName=TOP Switches=IBN,IBG\n";
         let files = [("slurm.conf", conf), ("topology.conf", topology.to_owned())];
-        read_cluster(&files.map(|(name, text)| (name.to_owned(), text)))
+        read_cluster(&files.map(|(name, text)| (name.to_owned(), text)), &[])
             .unwrap()
             .0
     };
@@ -221,11 +224,46 @@ fn nodes_are_taken_by_name_not_as_files_list_them() {
 }
 
 #[test]
+fn settings_that_change_nothing_are_refused() {
+    let read = |setting: &str| {
+        let conf = "MaxJobCount=9\nNodeName=n[0-3]\nPartitionName=main Nodes=ALL\n";
+        let files = [("slurm.conf".to_owned(), conf.to_owned())];
+        read_cluster(&files, &[setting.to_owned()]).map_err(|error| error.to_string())
+    };
+    for setting in [
+        "SchedulerParameters=bf_interval=60",
+        "KillWait=30",
+        "PartitionName=main MaxTime=10",
+    ] {
+        assert!(read(setting).is_ok(), "{setting}");
+    }
+    for setting in ["bf_interval=60", "MaxJobCount=8"] {
+        let error = read(setting).unwrap_err();
+        let key = setting.split('=').next().unwrap().to_lowercase();
+        let begin = format!("settings:1: {key} changes nothing here; allowed: ");
+        assert!(error.starts_with(&begin), "{error}");
+        assert!(error.contains("killwait"), "{error}");
+    }
+    // Weights say nothing where jobs are not ordered by weights.
+    let weighted = |order: &str| {
+        read(&format!(
+            "PriorityType=priority/{order}\nPriorityWeightAge=5"
+        ))
+    };
+    assert!(weighted("multifactor").is_ok());
+    let error = weighted("basic").unwrap_err();
+    assert!(
+        error.starts_with("settings:2: priorityweightage"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_tree_that_makes_no_sense_is_refused() {
     let refused = |topology: &str| {
         let conf = "TopologyPlugin=topology/tree\nNodeName=n[0-31]\nPartitionName=main Nodes=ALL\n";
         let files = [("a", conf), ("b", topology)].map(|(a, b)| (a.to_owned(), b.to_owned()));
-        read_cluster(&files).unwrap_err().message
+        read_cluster(&files, &[]).unwrap_err().message
     };
     assert_eq!(
         refused("SwitchName=a Switches=b\nSwitchName=b Switches=a\n"),
@@ -517,7 +555,7 @@ PartitionName=gpu Nodes=gpus MaxTime=30 PriorityTier=3 OverSubscribe=EXCLUSIVE
     let qos = "Name|Priority|GrpTRES|MaxJobsPU|MaxWall\nnormal|5|cpu=8,gres/gpu=2|3|1-00:00:00\n";
     let files = [("slurm.conf", conf), ("qos", qos)];
     let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let (cluster, notes) = read_cluster(&files).unwrap();
+    let (cluster, notes) = read_cluster(&files, &[]).unwrap();
     assert_eq!(notes, ["SchedulerParameters: frobnicate is not simulated"]);
     let names: Vec<&str> = cluster.nodes.iter().map(|node| &*node.name).collect();
     assert_eq!(names, ["a1", "a2", "b1"]);
@@ -581,7 +619,7 @@ fn damaged_files_are_told_with_their_line() {
         (format!("{node}{part}Include other.conf\n"), "Include"),
     ];
     for (text, what) in cases {
-        let found = read_cluster(&[("slurm.conf".to_owned(), text.clone())]);
+        let found = read_cluster(&[("slurm.conf".to_owned(), text.clone())], &[]);
         let message = found
             .err()
             .map(|error| error.to_string())
@@ -599,7 +637,7 @@ fn accounts_come_from_sshare_and_sacctmgr() {
     for (text, shares, parent) in [(sshare, 1.0, "root"), (assoc, 2.0, "root")] {
         let files = [("conf", conf), ("shares", text)];
         let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
-        let (cluster, _) = read_cluster(&files).unwrap();
+        let (cluster, _) = read_cluster(&files, &[]).unwrap();
         let physics = cluster
             .associations
             .iter()

@@ -40,7 +40,7 @@ fn compare(name: &str, files: &[&str]) -> Compared {
         let text = std::fs::read_to_string(directory.join(file)).unwrap();
         ((*file).to_owned(), text)
     };
-    let (cluster, _) = read_cluster(&files.iter().map(read).collect::<Vec<_>>()).unwrap();
+    let (cluster, _) = read_cluster(&files.iter().map(read).collect::<Vec<_>>(), &[]).unwrap();
     let count = cluster.nodes.len();
     let mut simulation = Simulation::new(&log, &cluster, None).unwrap();
     let ids = log.jobs.iter().enumerate();

@@ -60,7 +60,7 @@ fn slurm_conf_says_whether_and_when_jobs_are_requeued() {
     let read = |lines: &str| {
         let conf =
             format!("{lines}\nNodeName=n[0-3] CPUs=4\nPartitionName=main Nodes=ALL Default=YES\n");
-        read_cluster(&[("slurm.conf".to_owned(), conf)])
+        read_cluster(&[("slurm.conf".to_owned(), conf)], &[])
             .map(|(cluster, _)| (cluster.outages.requeue, cluster.parameters.requeue_delay))
     };
     assert_eq!(read("").unwrap(), (true, 120));
