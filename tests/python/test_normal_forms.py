@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from odonata import Scenario
+from odonata.scenario.files import fingerprint_of, fingerprints_of
 from random_scenarios import scenarios as random_scenarios
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -327,6 +328,14 @@ def test_the_normal_form_of_a_scenario_never_changes() -> None:
     assert set(known) == set(found), "run this module by itself: it adds what is missing"
     changed = [name for name, form in known.items() if found[name] != form]
     assert changed == [], "stored study points of these would be simulated again"
+
+
+def test_points_of_several_seeds_are_known_as_the_runs_that_a_worker_makes_of_them() -> None:
+    """What is drawn by the seed, such as failures, is in the form a second time."""
+    for example in sorted((ROOT / "examples").glob("*.toml")):
+        scenario = Scenario.from_file(example)
+        alone = [fingerprint_of(scenario.with_seed(seed)) for seed in (1, 2, 3)]
+        assert fingerprints_of(scenario, (1, 2, 3)) == alone, example.name
 
 
 if __name__ == "__main__":

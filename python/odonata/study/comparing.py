@@ -367,16 +367,18 @@ def _read_saturation(directory: Path, label: str) -> Compared:
         }
         if len(by_seed) == 1:
             row["lowest_load_latency_ps_ci95"] = _known(lowest.latency_ci95_ps)
-            # No interval of a mean: the load is anywhere in the search's bracket.
-            row["saturation_load_ci95"] = _known(found.uncertainty)
         if not summaries:
             # Of the first seed alone all loads are kept.
             row["curve"] = found.points
         summaries[seed] = {"saturations": [row]}
-    if len(by_seed) > 1 and not math.isnan(found.uncertainty):
+    if not math.isnan(found.uncertainty):
+        # Another seed can move the load by more than the bracket, which is no interval of a mean.
         summaries[next(iter(by_seed))]["told"] = [
             f"each search ends in a bracket of ± {found.uncertainty:.2g}, which its interval over "
             "seeds leaves out."
+            if len(by_seed) > 1
+            else f"the saturation load is that of one seed, in a bracket of "
+            f"± {found.uncertainty:.2g}; `saturation --seeds N` gives a confidence interval."
         ]
     return Compared(label, directory, summaries, {} if scenario is None else scenario.to_dict())
 
