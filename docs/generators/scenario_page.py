@@ -146,7 +146,7 @@ def scenario_page(root: Path) -> str:
     page.choice("## Network", "`[network]`: what is wired.", network, "Family")
     page.sections("Routing", "OpticalLayer")
     page.links(network)
-    page.sections("NamedLink", "Job")
+    page.sections("NamedLink", "MessageClass")
     job = schema["$defs"]["Job"]["properties"]
     applications, motifs = page.split(job["motif"], "flop_rate")
     motifs = {"oneOf": [kind for kind in motifs["oneOf"] if kind["$ref"] != "#/$defs/Phases"]}
