@@ -187,8 +187,10 @@ def cost_sentences(cost: dict[str, Any]) -> list[str]:
         found.append(f"start earlier: {jobs(cost['advanced_jobs'])}, by {by} on average")
     if cost["prevented_jobs"]:
         found.append(f"never start: {jobs(cost['prevented_jobs'])}")
-    return [
-        *found,
+    found.append(
         f"mean wait: {change(cost['mean_wait_change_s'])}; makespan: "
-        f"{change(cost['makespan_change_s'])}",
-    ]
+        f"{change(cost['makespan_change_s'])}"
+    )
+    if any(key.startswith("lost_") for key in cost):
+        found.append("failures at random are one draw of many: other seeds cost more or less")
+    return found

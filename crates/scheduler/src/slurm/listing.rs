@@ -26,7 +26,7 @@ pub(super) struct Record {
     /// Its first line, from 1, where known.
     pub line: Option<u64>,
     pub values: BTreeMap<String, String>,
-    /// Of settings of the whole cluster, the keys that were asked for.
+    /// The keys that were asked for, of settings of the whole cluster.
     pub asked: RefCell<BTreeSet<String>>,
 }
 
