@@ -381,7 +381,8 @@ def _print_idle_networks(console: Console, schedules: Sequence[Schedule | Outcom
             console.print(
                 f"{escape(each.name)}: no job ran longer than in the log: no link was ever full "
                 "with what jobs send (--injection says how much that is), or none can be: a "
-                "machine that from-slurm wrote has as much bandwidth up as down unless its files say less.",
+                "machine that from-slurm wrote has as much bandwidth up as down unless its "
+                "files say less.",
                 soft_wrap=True,
             )
 
