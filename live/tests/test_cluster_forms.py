@@ -611,16 +611,88 @@ def test_what_if_takes_nodes_down(files: Path) -> None:
     shown = run("cluster", "what-if", *options, *rest, "--without", "2h..+1h,s1")
     assert "s1 is out from 2023-11-15 00:14 UTC to 2023-11-15 01:14 UTC" in shown.output
     assert "no job runs there then" in shown.output
-    for wrong in ("2h..1h,s1", "noon..,s1", "2h..+1h"):
+    # The snapshot is of 2023-11-14 22:14:20 UTC.
+    for clock, times in (
+        ("23:00..1:30", "2023-11-14 23:00 UTC to 2023-11-15 01:30 UTC, 45 min 40 s"),
+        ("22:14..+1h", "2023-11-15 22:14 UTC to 2023-11-15 23:14 UTC, 23 h 59 min"),
+        ("2023-11-20T12:00..14:00", "2023-11-20 12:00 UTC to 2023-11-20 14:00 UTC, 5 d 13 h"),
+    ):
+        shown = run("cluster", "what-if", *options, *rest, "--without", f"{clock},s1")
+        assert f"s1 is out from {times} from now" in shown.output
+    for wrong in ("2h..1h,s1", "noon..,s1", "2h..+1h", "24:00..,s1"):
         failed = run("cluster", "what-if", *options, *rest, "--without", wrong)
         assert "allowed: START..END,NODES" in " ".join(failed.output.split()), failed.output
+        assert "after now, 2023-11-14 22:14 UTC" in " ".join(failed.output.split())
     shown = run("cluster", "what-if", *options, *rest, "--without", "s0", "--jobs")
     assert "without 4 nodes: jobs there: 1; the last, 1, ends in 9 min 00 s" in shown.output
     failed = run("cluster", "what-if", *options, *rest, "--without", "s9")
     assert failed.exit_code != 0
     assert "found 's9'; allowed: nodes" in f"{failed.output}{failed.exception}"
-    log = ("--log", files / "queue.json", "--conf", files / "slurm.conf", "--without", "s0")
-    assert "do not go together" in run("cluster", "what-if", *log).output
+    log = ("--log", files / "queue.json", "--conf", files / "slurm.conf")
+    for more in (("--without", "s0"), rest[:2], rest[2:], ("--for", "1 d"), options[:2]):
+        refused = run("cluster", "what-if", *log, *more).output
+        assert f"{more[0]} and --log do not go together" in " ".join(refused.split())
+
+
+def test_what_if_says_whom_it_leaves_out_and_why(files: Path) -> None:
+    """Job 2 asks for 6 nodes; who is held does not wait for nodes."""
+    held = {**QUEUE["jobs"][1], "priority": {"set": True, "number": 0}}
+    queue = {**QUEUE, "jobs": [*QUEUE["jobs"]]}
+    queue["jobs"] += [
+        {**held, "job_id": 3 + n, "state_reason": why}
+        for n, why in enumerate(["JobHeldUser", "JobHeldUser", "JobHeldAdmin"])
+    ]
+    unlimited = {"set": False, "infinite": True, "number": 0}
+    queue["jobs"][0] = {**QUEUE["jobs"][0], "time_limit": unlimited}
+    (files / "queue.json").write_text(json.dumps(queue))
+    options = ("--squeue", files / "queue.json", "--topology", files / "tree.conf")
+    policy = ("--policy", "grap")
+
+    def said(sinfo: str, *more: str | Path) -> str:
+        shown = run("cluster", "what-if", *options, *policy, "--sinfo", files / sinfo, *more)
+        assert shown.exit_code == 0, (shown.output, shown.exception)
+        return " ".join(shown.output.split())
+
+    told = said("scontrol", "--without", "n2")
+    assert "held, and so left out: 3 jobs, such as 3; JobHeldUser: 2, JobHeldAdmin: 1" in told
+    assert "jobs there: 1; the last, 1, has no time limit" in told
+    assert '"held": [ "3", "4", "5" ]' in said("scontrol", "--json")
+    # No partition is known, or sinfo names another one.
+    assert "no partition is known" in told
+    assert "(2): not within 12 h" in told and "its partition" not in told
+    for name, why in (
+        ("main", "(2): not within 12 h"),
+        ("debug", "(2): its partition main is not among those that are known: debug"),
+    ):
+        row = {"node": {"state": ["IDLE"]}, "nodes": {"nodes": ["n[0-7]"]}}
+        (files / "named").write_text(json.dumps({"sinfo": [{**row, "partition": {"name": name}}]}))
+        told = said("named")
+        assert why in told and "no partition is known" not in told
+    two = [{**row, "partition": {"name": name}} for name in ("debug", "main")]
+    known = read_node_list(json.dumps({"sinfo": two}))
+    assert known["n7"].partitions == ("debug", "main")
+    # By name.
+    queue["jobs"][1] = {**QUEUE["jobs"][1], "node_count": 2, "required_nodes": "n[0-1]"}
+    (files / "queue.json").write_text(json.dumps(queue))
+    told = said("scontrol")
+    assert "not placed by grap, as they name their nodes: 1 job (2); Slurm starts them" in told
+
+
+def test_files_of_two_clusters_are_refused(files: Path, tmp_path: Path) -> None:
+    (files / "others.conf").write_text("SwitchName=s0 Nodes=m[0-3]\nSwitchName=s1 Nodes=m[4-7]\n")
+    asked = ("cluster", "what-if", "--squeue", files / "queue.json", "--sinfo", files / "scontrol")
+    asked += ("--policy", "grap", "--topology")
+    failed = run(*asked, files / "others.conf")
+    assert "scontrol: does not fit the topology" in str(failed.exception)
+    for name, fits in (("tree", True), ("others", False)):
+        out = tmp_path / name
+        made = run("cluster", "machine", "--topology", files / f"{name}.conf", "--out", out)
+        assert made.exit_code == 0, (made.output, made.exception)
+        machine = ("--machine", out / "machine.toml")
+        for more in (("--without", "n0"), ("--network", "flow", "--mpi-share", "10%")):
+            done = run(*asked, files / "tree.conf", *machine, *more)
+            assert (done.exit_code == 0) == fits, (done.output, done.exception)
+            assert fits or "found hosts such as m0, and none" in str(done.exception)
 
 
 def test_what_if_takes_a_spine_down(files: Path) -> None:

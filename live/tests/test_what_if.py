@@ -113,6 +113,53 @@ def test_jobs_that_do_not_start_say_why() -> None:
     assert (count, first) == (1, "2") and reason.startswith("not within 60 s")
 
 
+@pytest.mark.parametrize("policy", ["grap", "contiguous", "spread"])
+def test_named_nodes_hold_under_every_policy(policy: str) -> None:
+    """Job 1 has n0 to n2 until 100 s, at most until 200 s."""
+
+    def at(*jobs: Job, down: tuple[str, ...] = ()) -> dict[str, float | None]:
+        look = snapshot(*jobs, down=down)
+        return starts(under_policy(look, Rules(policy=policy), RUNS, 3600))
+
+    across = waits(2, 2, 10, required=("n3", "n4"))
+    assert at(across) == {"2": 0}
+    assert at(across, down=("n4",)) == {"2": None}
+    assert at(replace(across, required=("n3", "x"))) == {"2": None}
+    assert at(replace(across, required=("n0",))) == {"2": 100}
+    # One more than is named: whichever of the others is free.
+    assert at(replace(across, required=("n7",)), down=("n3", "n4", "n5")) == {"2": 0}
+    assert at(replace(across, required=("n7",), excluded=("n6",)), down=("n3", "n4", "n5")) == {
+        "2": 100
+    }
+    # n3 is kept for job 2 from 200 s on, when job 1 must have ended: job 3 may not run so long,
+    # job 4 may.
+    named = waits(2, 2, 10, required=("n0", "n3"))
+    out = ("n4", "n5", "n6", "n7")
+    assert at(named, waits(3, 1, 10), down=out) == {"2": 100, "3": 100}
+    assert at(named, waits(4, 1, 2), down=out) == {"2": 100, "4": 0}
+    # Two that name the same node: one after the other.
+    same = [waits(number, 1, 1, required=("n5",)) for number in (3, 4)]
+    assert at(*same) == {"3": 0, "4": 30}
+    # Excluded nodes are not given either, also where fewer are left than are asked for.
+    assert at(waits(2, 4, 10, excluded=("n3", "n7"))) == {"2": 100}
+    never = snapshot(waits(2, 8, 10, excluded=("n7",)))
+    found = under_policy(never, Rules(policy=policy), RUNS, 3600)
+    assert why_not(never, found, 3600) == [
+        (1, "2", "asks for 8 nodes; 7 of its partition main work without those that it excludes")
+    ]
+
+
+def test_named_nodes_in_groups_of_others_have_no_circuits_of_their_own() -> None:
+    """Jobs 2 and 3 have a node in either group, which therefore belong to neither."""
+    machine = Scenario.from_dict(RECONFIGURABLE)
+    links = replace(always_talk("halves"), machine=machine, switch_delay="2 s")
+    look = snapshot(waits(2, 2, 10, required=("n3", "n4")), waits(3, 2, 10, required=("n5", "n0")))
+    runs = RunTimes({"1": 200, "2": 300, "3": 30})
+    found = under_policy(look, Rules(), runs, 3600, links)
+    assert starts(found) == {"2": 0, "3": 100}
+    assert all(one.stretch > 1 for one in found)
+
+
 def test_means_beside_each_other_are_of_the_same_jobs() -> None:
     found = under_policy(snapshot(waits(2, 4, 2), waits(3, 8, 10)), Rules(), RUNS, 60)
     assert starts(found) == {"2": 0, "3": None}

@@ -70,8 +70,10 @@ def span(seconds: float | None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """A wall-clock time of at least a second, e.g. ``1 h 05 min`` or ``42 s``."""
+    """A wall-clock time of at least a second, e.g. ``42 s``, ``1 h 05 min`` or ``8 d 14 h``."""
     whole = round(seconds)
+    if whole >= 2 * 86400:
+        return f"{whole // 86400} d {whole % 86400 // 3600} h"
     if whole >= 3600:
         return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
     if whole >= 60:

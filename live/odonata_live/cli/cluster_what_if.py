@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,7 +60,7 @@ NETWORK = options_of("network.injection", "network.switch_delay", level="flow")
     multiple=True,
     metavar="[START..[END],]NODES",
     help="Nodes such as n[0-3], or a switch of the topology with all nodes below it, that no job "
-    "gets from now on, or in a time such as 3h..+2h,n[0-3] (durations from now, or dates, UTC): "
+    "gets from now on, or in a time such as 3h..+2h,n[0-3] (from now, dates, 12:00; UTC): "
     "starts with and without them side by side, and when the last job there has ended. With "
     "--machine also a switch of its network that no node needs, such as a spine: the bandwidth "
     "that is left, and when the last job has ended that may miss it. May be given several times.",
@@ -154,17 +157,13 @@ def what_if(
     Starts from the jobs that run now, on their nodes. Later submissions are unknown, and so are
     run times: by default every job runs up to its time limit, wherever it is placed.
     """
+    from odonata_live.cluster.running import check_machine
     from odonata_live.cluster.what_if import RunTimes, read_run_times, summary, why_not
 
-    if log is not None and without:
-        raise click.UsageError(
-            "--without and --log do not go together: a log's nodes are as it says"
-        )
     if log is not None:
         if not configuration:
             raise click.UsageError("--log needs --conf: the cluster that the log is of")
-        if squeue is not None:
-            raise click.UsageError("--squeue and --log are two sources: give one of them")
+        _only_of_logs()
         _replay(log, how, configuration, as_json)
         return
     if given := [one.option for one, _ in given_options(READING, how)]:
@@ -201,6 +200,8 @@ def what_if(
         None if squeue is None or sinfo is None else (squeue, sinfo),
     )
     snapshot = look.snapshot
+    if machine is not None:
+        check_machine(machine, snapshot.topology)
     predict = partial(_predict, look, policies, horizon, runs, level, draws)
     found = predict(links, snapshot)
     taken = _without(snapshot, without, machine)
@@ -255,6 +256,8 @@ def what_if(
             said["without_switches"] = {**lost, "ends_s": crossing, **to_dict(fewer)}
         if times := [one.to_json() for one in taken if one.begin_s is not None]:
             said["without_times"] = times
+        if held := snapshot.held():
+            said["held"] = [job.id for job in held]
         print_json(said)
         return
     out = terminal()
@@ -267,8 +270,8 @@ def what_if(
         running = f"no job runs there{then}"
         if ends:
             last = max(ends, key=lambda id_: ends[id_])
-            running = f"jobs there{then}: {len(ends)}; the last, {escape(last)}, ends in "
-            running += _time(ends[last])
+            running = f"jobs there{then}: {len(ends)}; the last, {escape(last)}, "
+            running += _end(snapshot, runs, last, ends[last])
         out.print(f"without {len(gone)} nodes: {running}", soft_wrap=True)
     for switch in switches:
         out.print(escape(switch.sentence()), soft_wrap=True)
@@ -278,7 +281,7 @@ def what_if(
         if crossing:
             last = max(crossing, key=lambda id_: crossing[id_])
             running = f"jobs {where}, which may miss it: {len(crossing)}; the last, "
-            running += f"{escape(last)}, ends in {_time(crossing[last])}"
+            running += f"{escape(last)}, {_end(snapshot, runs, last, crossing[last])}"
         out.print(running, soft_wrap=True)
     if fewer:
         fewer = {f"{policy} without": jobs for policy, jobs in fewer.items()}
@@ -308,6 +311,8 @@ def what_if(
             f"{len(common):,} jobs that start under all of them.",
             soft_wrap=True,
         )
+    for line in _notes(snapshot, policies):
+        out.print(escape(line), soft_wrap=True, highlight=False)
     reasons = {}
     for policy, jobs in found.items():
         of = left if policy.endswith(" without") else snapshot
@@ -330,6 +335,39 @@ def what_if(
         )
     if list_jobs:
         _list(found)
+
+
+def _only_of_logs() -> None:
+    """Refuses options that `--log` has no use for."""
+    context = click.get_current_context()
+    used = {"log", "configuration", "as_json", *(one.parameter for one in READING)}
+    for option in context.command.params:
+        name = option.name or ""
+        source = context.get_parameter_source(name)
+        if name not in used and source is click.core.ParameterSource.COMMANDLINE:
+            instead = "; give topology.conf by another --conf" if name == "topology" else ""
+            raise click.UsageError(
+                f"{option.opts[0]} and --log do not go together: a log is simulated under plain "
+                f"Slurm, of --conf alone{instead}"
+            )
+
+
+def _notes(snapshot: Snapshot, policies: tuple[str, ...]) -> Iterator[str]:
+    """What people have to know of jobs that are left out, or that no policy places."""
+    if held := snapshot.held():
+        reasons = Counter(job.reason or "priority 0" for job in held)
+        why = ", ".join(f"{reason}: {count:,}" for reason, count in reasons.most_common(4))
+        yield f"held, and so left out: {_jobs([job.id for job in held])}; {why}"
+    named = [id_ for id_, job in snapshot.waiting() if job.required]
+    if named and (ours := ", ".join(policy for policy in policies if policy != SLURM)):
+        yield (
+            f"not placed by {ours}, as they name their nodes: {_jobs(named)}; Slurm starts them "
+            "once these are free"
+        )
+
+
+def _jobs(ids: list[str]) -> str:
+    return f"1 job ({ids[0]})" if len(ids) == 1 else f"{len(ids):,} jobs, such as {ids[0]}"
 
 
 @dataclass(frozen=True)
@@ -365,7 +403,6 @@ def _look(
         timeout: Of Slurm's commands, seconds.
         files: What squeue and sinfo printed; by default Slurm is asked.
     """
-    import re
     import time
 
     from odonata_live.cluster import slurm, survey
@@ -403,6 +440,12 @@ def _look(
         say(
             f"{len(unknown)} nodes are busy with jobs that Slurm does not show ({names}): no job "
             "is taken to get them; ask as a user who sees all jobs (PrivateData in slurm.conf)",
+            err=True,
+        )
+    if not machine.partitions:
+        say(
+            "no partition is known: jobs are taken to be allowed all nodes; give --conf, or nodes "
+            "as `scontrol show nodes` or `sinfo --json` print them",
             err=True,
         )
     if SLURM in policies and not given:
@@ -450,25 +493,31 @@ class _Taken:
 
 def _without(snapshot: Snapshot, named: tuple[str, ...], machine: Path | None) -> list[_Taken]:
     """What is named: nodes, or switches of the network, each without those before."""
-    from odonata.batch.options import outage_keys, times
+    from odonata.batch.describe import moment_text
+    from odonata.batch.options import moment, outage_keys, times
     from odonata.errors import ClusterError, JobLogError
     from odonata_live.cluster.lost_switch import lost_switch
 
     found: list[_Taken] = []
     before: Any = machine
+    now = int(snapshot.now_s)
     for what in named:
         begin, end = None, None
         if ".." in what.partition(",")[0]:
             try:
                 keys = outage_keys(what, "--without")
-                now = int(snapshot.now_s)
-                begin, end = times("--without", keys["at"], keys.get("until"), now, 0)
+                start = _dated(keys["at"], now)
+                until = keys.get("until")
+                if until is not None:
+                    until = _dated(until, max(now, moment(start, now, 0)))
+                begin, end = times("--without", start, until, now, 0)
             except JobLogError:
                 # Its words are of logs.
                 raise click.UsageError(
                     f'--without: found "{what}"; allowed: START..END,NODES or START..,NODES (for '
-                    "ever), of durations from now such as 3h..+10min, or dates such as "
-                    "2026-12-01T12:00 (UTC); END lies after START, and after now"
+                    "ever), of durations from now such as 3h..+10min, of the next 12:00..14:00 "
+                    "(UTC), or of dates such as 2026-12-01T12:00 (UTC); END lies after START, and "
+                    f"after now, {moment_text(now, 0)}"
                 ) from None
             what = keys["nodes"]
         try:
@@ -480,6 +529,25 @@ def _without(snapshot: Snapshot, named: tuple[str, ...], machine: Path | None) -
             before = lost.machine
             found.append(_Taken(what, frozenset(), lost, begin, end))
     return found
+
+
+def _dated(text: str, after_s: int) -> str:
+    """A time of day, UTC, as the date at which it is next; anything else as it is."""
+    if (clock := re.fullmatch(r"([01]?\d|2[0-3]):([0-5]\d)", text, re.ASCII)) is None:
+        return text
+    after = datetime.fromtimestamp(after_s, timezone.utc)
+    then = after.replace(hour=int(clock[1]), minute=int(clock[2]), second=0)
+    return (then if then > after else then + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
+
+
+def _end(snapshot: Snapshot, runs: RunTimes, job: str, end_s: float) -> str:
+    """When a running job ends, for people."""
+    from odonata_live.cluster.constraints import FOREVER_S
+
+    limits = [snapshot.limit_s(one) for one in snapshot.jobs if one.id == job]
+    if job not in runs.known and FOREVER_S in limits:
+        return "has no time limit (unlimited)"
+    return f"ends in {_time(end_s)}"
 
 
 def _predict(

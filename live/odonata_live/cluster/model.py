@@ -209,6 +209,9 @@ def read_node_list(
         # `sinfo` has a row for each partition of a node.
         if known is None or known.state == "UNKNOWN":
             nodes[node.name] = node
+        if known is not None:
+            both = tuple(dict.fromkeys((*known.partitions, *node.partitions)))
+            nodes[node.name] = replace(nodes[node.name], partitions=both)
     if not nodes:
         raise ClusterError(
             f"{source}: no node; allowed: the output of `scontrol show nodes` or `sinfo`"
@@ -233,9 +236,11 @@ def _nodes_of_json(text: str, source: str, left_out: LeftOut | None) -> Iterator
     for row in listed(text, "sinfo", source):
         nodes, state = row.get("nodes") or {}, (row.get("node") or {}).get("state") or ["UNKNOWN"]
         word, flags = _state([state] if isinstance(state, str) else list(map(str, state)))
+        of = row.get("partition")
+        partition = str(of.get("name") or "") if isinstance(of, dict) else ""
         for list_ in nodes.get("nodes") or () if isinstance(nodes, dict) else ():
             for name in hosts(str(list_), f"{source}: sinfo"):
-                yield Node(name, word, flags)
+                yield Node(name, word, flags, (partition,) if partition else ())
 
 
 #: Columns of ``sinfo``: with lists of nodes, and with their states.

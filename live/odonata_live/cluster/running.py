@@ -10,11 +10,36 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from odonata._engine import JobsOnNetwork, SpecError
 from odonata.batch.network import SharedLinks
 from odonata.errors import ClusterError
+from odonata.machines.hosts import hosts_of
+from odonata.scenario import Scenario
+from odonata_live.cluster.nodes import Topology
 from odonata_live.cluster.placing import Wiring
+
+
+def check_machine(file: Path, topology: Topology) -> None:
+    """Refuses the scenario of another machine, as far as it names hosts.
+
+    Raises:
+        ClusterError: If it names hosts, and none of them is a node of the topology.
+        ScenarioError: If it is none.
+        MachineError: If it names hosts, and these make no sense.
+    """
+    scenario = Scenario.from_file(file)
+    machine = scenario.machine
+    if machine is None or not (machine.hosts or machine.hosts_file):
+        return
+    hosts = hosts_of(scenario)
+    if topology.leaf_of_node.keys().isdisjoint(hosts):
+        raise ClusterError(
+            f"{file}: is of another cluster: found hosts such as {min(hosts)}, and none of the "
+            f"topology's nodes, such as {min(topology.leaf_of_node)}; allowed: the scenario that "
+            "`odonata machine from-slurm` writes for this cluster"
+        )
 
 
 class ClusterNetwork:

@@ -31,6 +31,7 @@ from odonata_live.cluster import constraints
 from odonata_live.cluster.jobs import Job, read_jobs
 from odonata_live.cluster.model import (
     Machine,
+    Node,
     Partition,
     Reservation,
     number,
@@ -165,6 +166,17 @@ class Snapshot:
         ours.sort(key=lambda job: (job.submit_s, job.number, job.id))
         return [(id_, job) for job in ours for id_ in job.tasks()]
 
+    def held(self) -> list[Job]:
+        """Jobs that would wait if nobody held them: their starts are not predicted."""
+        return [job for job in self.jobs if job.waits and job.held]
+
+    def partition(self, job: Job) -> Partition | None:
+        """A job's partition; one of all nodes where no partition is known."""
+        name = job.partitions[0] if job.partitions else ""
+        if not self.machine.partitions:
+            return Partition(name, tuple(self.machine.nodes))
+        return self.machine.partitions.get(name)
+
     def out(self) -> frozenset[str]:
         """Nodes that no job gets: down, drained, or busy with jobs that are not known."""
         broken = {name for name, node in self.machine.nodes.items() if not node.works}
@@ -233,7 +245,7 @@ class Snapshot:
 
     def limit_s(self, job: Job) -> int:
         """The time limit of a job, or its partition's."""
-        partition = self.machine.partitions.get(job.partitions[0]) if job.partitions else None
+        partition = self.partition(job)
         if partition is None:
             return job.limit_s or constraints.FOREVER_S
         return constraints.limit_s(job, partition)
@@ -250,8 +262,8 @@ def read_snapshot(
     Args:
         queue: Name and text of what ``squeue`` printed.
         nodes: Of what ``scontrol show nodes`` or ``sinfo`` printed.
-        configuration: Of slurm.conf, topology.conf or listings of ``scontrol``: for partitions, and
-            for the topology if it is not given.
+        configuration: Of slurm.conf, topology.conf or listings of ``scontrol``: for partitions,
+            which else are those that nodes name, and for the topology if it is not given.
         topology: Which node is attached to which router.
 
     Returns:
@@ -259,7 +271,7 @@ def read_snapshot(
         latest submission or start), machine, jobs, topology.
 
     Raises:
-        ClusterError: If something is missing or cannot be read.
+        ClusterError: If something is missing or cannot be read, or they are of two clusters.
     """
     jobs, _ = read_jobs(queue[1], queue[0])
     if poor := next((job for job in jobs if job.holds_nodes and job.start_s is None), None):
@@ -275,8 +287,24 @@ def read_snapshot(
             topology = read_topology(text, name)
     if topology is None:
         raise ClusterError("no topology: give --topology FILE, or topology.conf with --conf")
-    machine = Machine(read_node_list(nodes[1], nodes[0]), partitions)
+    known = read_node_list(nodes[1], nodes[0])
+    if topology.leaf_of_node.keys().isdisjoint(known):
+        raise ClusterError(
+            f"{nodes[0]}: does not fit the topology, none of whose nodes, such as "
+            f"{min(topology.leaf_of_node)}, it names; found {min(known)} and others; allowed: "
+            "files of one cluster"
+        )
+    machine = Machine(known, partitions or _partitions_of(known))
     return _moment(queue[1], jobs), machine, jobs, topology
+
+
+def _partitions_of(nodes: Mapping[str, Node]) -> dict[str, Partition]:
+    """The partitions that nodes name, whose limits nobody tells."""
+    of: dict[str, list[str]] = {}
+    for name, node in nodes.items():
+        for partition in node.partitions:
+            of.setdefault(partition, []).append(name)
+    return {name: Partition(name, tuple(members)) for name, members in of.items()}
 
 
 def _moment(queue: str, jobs: Sequence[Job]) -> float:
@@ -410,7 +438,8 @@ class _Twin:
                 limit = 1000 * self.snapshot.limit_s(job)
                 run = int(1000 * self.run_times.of(id_, limit // 1000))
                 self.running[id_] = (now + limit, nodes)
-                self.work.begin(id_, run, now + limit, nodes)
+                shares = bool(job.required) and self._meets(id_)
+                self.work.begin(id_, run, now + limit, nodes, shares=shares)
                 started[id_] = (now, self._groups(nodes))
             queue = [(id_, job) for id_, job in queue if id_ not in started]
             events = [end for end in self.work.ends().values() if end > now]
@@ -445,6 +474,8 @@ class _Twin:
     def _starts(
         self, ready: Sequence[tuple[str, Job]], now: int
     ) -> list[tuple[str, Job, list[int]]]:
+        starts, kept = self._starts_by_name(ready, now)
+        ready = [one for one in ready if not one[1].required]
         sets: dict[frozenset[int], int] = {}
         queue: list[tuple[int, int, int | None, int]] = []
         for _, job in ready:
@@ -454,25 +485,84 @@ class _Twin:
         given, _ = self.engine.decide(
             now=now,
             out=self.out,
-            holders=[(end, nodes) for end, nodes in self.running.values() if nodes],
+            holders=[
+                *((end, nodes) for end, nodes in self.running.values() if nodes),
+                *((now + 1000 * self.snapshot.limit_s(job), nodes) for _, job, nodes in starts),
+            ],
             queue=queue,
             sets=[sorted(allowed) for allowed in sets],
-            withheld=self.withheld,
+            withheld=[*self.withheld, *kept],
             depth=self.rules.depth,
         )
-        return [(*ready[index], nodes) for index, nodes, _, _ in given]
+        return [*starts, *((*ready[index], nodes) for index, nodes, _, _ in given)]
+
+    def _starts_by_name(
+        self, ready: Sequence[tuple[str, Job]], now: int
+    ) -> tuple[list[tuple[str, Job, list[int]]], list[tuple[int, int, list[int]]]]:
+        """Jobs whose users name nodes, which placement leaves to Slurm: once these are free.
+
+        Until then, they are kept from others, from when the jobs there must have ended.
+        """
+        starts: list[tuple[str, Job, list[int]]] = []
+        kept: list[tuple[int, int, list[int]]] = []
+        if not any(job.required for _, job in ready):
+            return starts, kept
+        free_at: dict[int, int] = {}
+        taken: dict[int, list[tuple[int, int]]] = {}
+        for end, nodes in self.running.values():
+            # Who runs beyond its limit has its nodes still.
+            free_at.update({node: max(end, now + 1, free_at.get(node, now)) for node in nodes})
+        for begin, end, nodes in sorted(self.withheld):
+            for node in nodes:
+                taken.setdefault(node, []).append((begin, end))
+
+        def free_from(node: int, at: int, length: int) -> int:
+            at = max(at, free_at.get(node, now))
+            for begin, end in taken.get(node, ()):
+                at = end if begin < at + length and at < end else at
+            return at
+
+        for id_, job in ready:
+            allowed = self._may_have(job).difference(self.out)
+            named = {self.wiring.numbers.get(name, -1) for name in job.required}
+            more = job.count - len(named)
+            if not job.required or not named <= allowed or len(allowed) < job.count:
+                continue
+            length, at, then = 1000 * self.snapshot.limit_s(job), now - 1, now
+            while then != at:
+                at = then
+                free = {n: free_from(n, at, length) for n in (allowed if more > 0 else named)}
+                others = sorted(free.keys() - named, key=lambda n: (free[n], n))
+                nodes = sorted([*named, *others[: max(0, more)]])
+                then = max(free[node] for node in nodes)
+            if at == now:
+                starts.append((id_, job, nodes))
+            else:
+                kept.append((at, at + length, nodes))
+            for node in nodes:
+                taken[node] = sorted([*taken.get(node, ()), (at, at + length)])
+        return starts, kept
+
+    def _meets(self, job: str) -> bool:
+        """Whether a running job of several groups has one of them with another such job."""
+        groups = {
+            id_: {self.wiring.group_of_router[self.wiring.router_of_node[n]] for n in nodes}
+            for id_, (_, nodes) in self.running.items()
+        }
+        mine = groups.pop(job)
+        return len(mine) > 1 and any(len(one) > 1 and mine & one for one in groups.values())
 
     def _may_have(self, job: Job) -> frozenset[int]:
         known = self.allowed.get(job.id)
         if known is None:
-            partition = self.snapshot.machine.partitions.get(job.partitions[0])
-            numbers = self.wiring.numbers
+            partition = self.snapshot.partition(job) or Partition("", ())
+            machine, numbers = self.snapshot.machine, self.wiring.numbers
             try:
-                assert partition is not None
-                known = constraints.may_have(job, partition, self.snapshot.machine, numbers)
-            except (constraints.LeftToSlurm, AssertionError):
-                names = partition.nodes if partition else tuple(numbers)
-                known = frozenset(numbers[name] for name in names if name in numbers)
+                known = constraints.may_have(job, partition, machine, numbers)
+            except constraints.LeftToSlurm:
+                # Features may not be told, or be beyond us.
+                job_ = replace(job, features="", count=0)
+                known = constraints.may_have(job_, partition, machine, numbers)
             self.allowed[job.id] = known
         return known
 
@@ -735,17 +825,22 @@ def why_not(
 
 def _why_not(snapshot: Snapshot, job: Job, out: frozenset[str], horizon_s: float) -> str:
     name = job.partitions[0] if job.partitions else ""
-    partition = snapshot.machine.partitions.get(name)
+    partition = snapshot.partition(job)
     if partition is None:
-        known = ", ".join(sorted(snapshot.machine.partitions)) or "none"
+        known = ", ".join(sorted(snapshot.machine.partitions))
         return f"its partition {name or '(none)'} is not among those that are known: {known}"
     if not partition.is_up:
         return f"its partition {name} is down"
     work = [one for one in partition.nodes if one in snapshot.machine.nodes and one not in out]
-    if job.count > len(work):
-        return f"asks for {job.count:,} nodes; {len(work):,} of its partition {name} work"
+    whole = f"its partition {name}" if snapshot.machine.partitions else "the cluster"
     if strangers := sorted(set(job.required) - set(work)):
-        return f"asks for {strangers[0]}, which is not in its partition {name} or does not work"
+        return f"asks for {strangers[0]}, which is not in {whole} or does not work"
+    if both := sorted(set(job.required) & set(job.excluded)):
+        return f"asks for {both[0]}, and excludes it"
+    left = set(work) - set(job.excluded)
+    if job.count > len(left):
+        excluded = " without those that it excludes" if len(left) < len(work) else ""
+        return f"asks for {job.count:,} nodes; {len(left):,} of {whole} work{excluded}"
     if job.dependency:
         return f"waits for other jobs ({job.dependency})"
     return f"not within {display.span(horizon_s)}, as far as was looked: a longer --for tells when"
