@@ -344,7 +344,7 @@ fn plan_job(
                 .collect(),
         };
         let context = JobContext {
-            classes: &scenario.network.router.traffic_classes,
+            router: &scenario.network.router,
             seed: scenario.seed,
             position,
             ranks,

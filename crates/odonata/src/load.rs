@@ -18,7 +18,7 @@ use odonata_load::{
     Partners, Pattern, Permutation, Phase, Phases, Process, Program, Rates, Script, Turn,
 };
 use odonata_network::{LinkKind, Peer, Topology};
-use odonata_run::{JobLoad, TrafficClass};
+use odonata_run::JobLoad;
 use odonata_units::random::{Purpose, StreamKey};
 use odonata_units::{
     Bandwidth, BandwidthError, Bytes, GroupId, JobId, NodeId, Picoseconds, RankId,
@@ -27,14 +27,13 @@ use odonata_units::{
 use crate::additions::Additions;
 use crate::collectives;
 use crate::error::SpecError;
-use crate::jobs::classes::number_of;
 use crate::router_pairs::JobRouters;
 use crate::spec::{self, Load, Motif, MotifKind, Offered, TraceBorder, Traffic};
 
 /// What a load may depend on.
 pub(crate) struct JobContext<'a> {
-    /// The classes of traffic of the network.
-    pub classes: &'a [TrafficClass],
+    /// Routers, whose classes of traffic phases name.
+    pub router: &'a spec::Router,
     pub seed: u64,
     pub position: usize,
     pub ranks: u32,
@@ -434,7 +433,7 @@ fn build_phases(
                     None => script,
                     Some(name) => {
                         let key = || format!("{path}.traffic_class");
-                        let class = number_of(name, context.classes, key)?;
+                        let class = context.router.class_number(name, key)?;
                         Phase::OfClass(class, vec![script])
                     }
                 }

@@ -6,7 +6,7 @@ use odonata_network::routing::AnyRouting;
 use odonata_network::{LinkClass, Topology};
 use odonata_run::{
     ArrivalRecords, Crossbar, CrossbarRate, EngineConfig, JobPlan, Measurement, MessageRecords,
-    NicModel, Observer, Outcome, Parameter, RouterModel, SimError, Switching,
+    NicModel, Observer, Outcome, Parameter, RouterModel, SimError, Switching, TrafficClass,
 };
 use odonata_sim::{run_any, run_with_circuits};
 use odonata_units::{Bandwidth, Bytes, Picoseconds, RouterId};
@@ -282,6 +282,8 @@ pub(crate) fn broken_rules(scenario: &Scenario) -> Vec<SpecError> {
         crate::flow::check(scenario),
         check_steady(scenario),
         crate::skip::check(scenario),
+        TrafficClass::check_all(&scenario.network.router.traffic_classes)
+            .map_err(parameter_refused),
         crate::jobs::classes::check_classes(scenario),
         crate::jobs::check_noise(scenario),
         crate::storage::check(scenario),

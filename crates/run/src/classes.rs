@@ -1,14 +1,10 @@
 //! Traffic classes: channels of their own on every link, and shares of it.
 
-use std::ops::AddAssign;
-
 use odonata_declare::table;
 use odonata_load::{CollectiveKind, Origin};
 use odonata_units::Bytes;
-use serde::{Deserialize, Serialize};
 
 use crate::error::SimError;
-use crate::outcome::JobOutcome;
 use crate::parameter::Parameter;
 
 table! {
@@ -52,40 +48,6 @@ pub struct JobClasses {
     pub rules: Vec<ClassRule>,
     /// The classes that phases of the job name, a bit each.
     pub of_phases: u16,
-}
-
-/// What a job has sent in a class.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClassBytes {
-    /// Bytes of created messages.
-    pub created: u64,
-    /// Bytes delivered.
-    pub delivered: u64,
-    /// Bytes created from the end of the warm-up on.
-    pub created_measured: u64,
-    /// Bytes delivered from then on.
-    pub delivered_measured: u64,
-}
-
-impl ClassBytes {
-    /// What a job has sent whose messages are all of one class.
-    pub fn of_job(job: &JobOutcome) -> Self {
-        Self {
-            created: job.bytes_created,
-            delivered: job.bytes_delivered,
-            created_measured: job.bytes_created_measured,
-            delivered_measured: job.bytes_delivered_measured,
-        }
-    }
-}
-
-impl AddAssign for ClassBytes {
-    fn add_assign(&mut self, other: Self) {
-        self.created += other.created;
-        self.delivered += other.delivered;
-        self.created_measured += other.created_measured;
-        self.delivered_measured += other.delivered_measured;
-    }
 }
 
 impl JobClasses {

@@ -19,7 +19,7 @@ mod ratio;
 mod storage;
 mod timeline;
 
-pub use classes::{ClassBytes, ClassRule, JobClasses, TrafficClass};
+pub use classes::{ClassRule, JobClasses, TrafficClass};
 pub use config::{
     Arbitration, ArrivalRecords, Completion, CreditUse, Crossbar, CrossbarRate, Decisions,
     EngineConfig, HostCosts, HostTimes, InjectionOrder, JobLoad, JobPlan, Losses, Measurement,
@@ -38,9 +38,9 @@ pub use memory::{Megabytes, shortage, within_memory};
 pub use noise::Noise;
 pub use observer::{Jump, Observer, Pause, PausedRun, Standing, Wish};
 pub use outcome::{
-    Activity, Arrival, Conservation, Direction, HeldPair, JobAtLink, JobOutcome, JobWait,
-    LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress, RankActivity,
-    RankInterval, RankShare, RankTimes, Reconfiguration, Share, Timeline, Traffic,
+    Activity, Arrival, ClassBytes, Conservation, Direction, HeldPair, JobAtLink, JobOutcome,
+    JobWait, LinkAttribution, LinkOutcome, MessageRecord, Outcome, PairTraffic, Progress,
+    RankActivity, RankInterval, RankShare, RankTimes, Reconfiguration, Share, Timeline, Traffic,
 };
 pub use parameter::Parameter;
 pub use ratio::Ratio;

@@ -1,10 +1,12 @@
 //! What a simulation measured.
 
+use std::ops::AddAssign;
+
 use odonata_declare::Named;
 use odonata_load::{CollectiveKind, Parallelism};
 use odonata_units::{Bytes, GroupId, NodeId, Picoseconds, PortId, RankId, RouterId, Sender};
+use serde::{Deserialize, Serialize};
 
-use crate::classes::ClassBytes;
 use crate::histogram::Histogram;
 use crate::storage::ServerUse;
 
@@ -76,6 +78,40 @@ pub struct JobOutcome {
     pub unreceived_messages: u64,
     /// How each rank of a closed-loop job spent its time. Shape: ranks, or empty.
     pub ranks: Vec<RankTimes>,
+}
+
+/// What a job has sent in a class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClassBytes {
+    /// Bytes of created messages.
+    pub created: u64,
+    /// Bytes delivered.
+    pub delivered: u64,
+    /// Bytes created from the end of the warm-up on.
+    pub created_measured: u64,
+    /// Bytes delivered from then on.
+    pub delivered_measured: u64,
+}
+
+impl ClassBytes {
+    /// What a job has sent whose messages are all of one class.
+    pub fn of_job(job: &JobOutcome) -> Self {
+        Self {
+            created: job.bytes_created,
+            delivered: job.bytes_delivered,
+            created_measured: job.bytes_created_measured,
+            delivered_measured: job.bytes_delivered_measured,
+        }
+    }
+}
+
+impl AddAssign for ClassBytes {
+    fn add_assign(&mut self, other: Self) {
+        self.created += other.created;
+        self.delivered += other.delivered;
+        self.created_measured += other.created_measured;
+        self.delivered_measured += other.delivered_measured;
+    }
 }
 
 impl JobOutcome {

@@ -5,28 +5,10 @@ use odonata_run::{ClassRule, JobClasses, JobLoad, JobPlan, TrafficClass};
 use odonata_units::{Bytes, RankId};
 
 use crate::error::SpecError;
-use crate::run::parameter_refused;
 use crate::spec::{Job, Load, MotifKind, Phase, Scenario};
 
 /// Steps of all ranks that are walked through to see whether a key changes something.
 const WALKED: u64 = 2_000_000;
-
-/// Number of the class that the key at `path` names.
-pub(crate) fn number_of(
-    name: &str,
-    classes: &[TrafficClass],
-    path: impl FnOnce() -> String,
-) -> Result<u8, SpecError> {
-    let number = classes.iter().position(|class| class.name == name);
-    number.map(|number| number as u8).ok_or_else(|| {
-        let known = classes.iter().map(|class| format!("\"{}\"", class.name));
-        let allowed = match classes.is_empty() {
-            true => "only with classes, [[network.router.traffic_class]]".to_owned(),
-            false => known.collect::<Vec<_>>().join(", "),
-        };
-        SpecError::value(path(), format!("\"{name}\""), allowed)
-    })
-}
 
 /// The classes that phases name, with the keys that do.
 fn of_phases(phases: &[Phase], path: &str) -> Vec<(String, String)> {
@@ -64,10 +46,10 @@ fn of_phases_of(job: &Job, position: usize) -> Vec<(String, String)> {
 
 /// The classes of the messages of a job.
 pub(super) fn classes_of(scenario: &Scenario, position: usize) -> Result<JobClasses, SpecError> {
-    let classes = &scenario.network.router.traffic_classes;
+    let router = &scenario.network.router;
     let job = &scenario.jobs[position];
     let path = |key: &str| format!("job[{position}].{key}");
-    let number = |name: &str, key: &str| number_of(name, classes, || path(key));
+    let number = |name: &str, key: &str| router.class_number(name, || path(key));
     let mut all = JobClasses::default();
     if let Some(name) = &job.traffic_class {
         all.usual = number(name, "traffic_class")?;
@@ -84,7 +66,7 @@ pub(super) fn classes_of(scenario: &Scenario, position: usize) -> Result<JobClas
         ));
     }
     for (key, name) in of_phases_of(job, position) {
-        all.of_phases |= 1 << number_of(&name, classes, || key)?;
+        all.of_phases |= 1 << router.class_number(&name, || key)?;
     }
     for (place, given) in job.message_classes.iter().enumerate() {
         let key = format!("message_class[{place}]");
@@ -209,8 +191,11 @@ pub(super) fn check_use(
         }
     }
     for (key, name) in of_phases_of(job, position) {
-        let classes = &scenario.network.router.traffic_classes;
-        if used.phases_left & 1 << number_of(&name, classes, || key.clone())? != 0 {
+        let class = scenario
+            .network
+            .router
+            .class_number(&name, || key.clone())?;
+        if used.phases_left & 1 << class != 0 {
             let allowed = "a class for messages between nodes of which `message_class` says none";
             return Err(SpecError::value(
                 key,
@@ -222,10 +207,9 @@ pub(super) fn check_use(
     Ok(())
 }
 
-/// Refuses classes of traffic that make no sense, and those that nothing names.
+/// Refuses classes of traffic that nothing names.
 pub(crate) fn check_classes(scenario: &Scenario) -> Result<(), SpecError> {
     let classes = &scenario.network.router.traffic_classes;
-    TrafficClass::check_all(classes).map_err(parameter_refused)?;
     let mut named = 0;
     for job in 0..scenario.jobs.len() {
         named |= classes_of(scenario, job)?.bits();

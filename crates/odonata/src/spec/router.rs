@@ -1,6 +1,7 @@
 //! Routers and the network interfaces of nodes.
 
 use super::table::{is_default, table};
+use crate::error::SpecError;
 use odonata_run::CongestionControl;
 pub use odonata_run::TrafficClass;
 pub use odonata_run::{
@@ -69,6 +70,26 @@ table! {
         "\"bytes\" but with an ideal crossbar and credit_use = \"crossbar\"";
     refuse "occupancy" when [("occupancy", Test::IsNot("buffered")), ("crossbar", Test::Is("ideal"))] =>
         "\"buffered\" with an ideal crossbar, where all that waits or has been sent counts";
+}
+
+impl Router {
+    /// Number of the class of traffic that the key at `path` names.
+    pub(crate) fn class_number(
+        &self,
+        name: &str,
+        path: impl FnOnce() -> String,
+    ) -> Result<u8, SpecError> {
+        let classes = &self.traffic_classes;
+        let number = classes.iter().position(|class| class.name == name);
+        number.map(|number| number as u8).ok_or_else(|| {
+            let known = classes.iter().map(|class| format!("\"{}\"", class.name));
+            let allowed = match classes.is_empty() {
+                true => "only with classes, [[network.router.traffic_class]]".to_owned(),
+                false => known.collect::<Vec<_>>().join(", "),
+            };
+            SpecError::value(path(), format!("\"{name}\""), allowed)
+        })
+    }
 }
 
 table! {

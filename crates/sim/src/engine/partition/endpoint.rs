@@ -432,7 +432,9 @@ impl<M: Model> Partition<'_, M> {
     /// Counts a message of a job that begins now, or began at `created`.
     pub fn count_created(&mut self, job: u32, (bytes, class): (Bytes, u8), created: u64) {
         let collector = &mut self.accounts.jobs[job as usize];
-        if let Some(of_class) = collector.classes.get_mut(usize::from(class)) {
+        if M::Scheduler::CLASSES
+            && let Some(of_class) = collector.classes.get_mut(usize::from(class))
+        {
             of_class.created += bytes.0;
             of_class.created_measured += bytes.0 * u64::from(created >= self.warmup);
         }
@@ -572,9 +574,9 @@ impl<M: Model> Partition<'_, M> {
             return;
         }
         let job = u32::from(packet.job);
-        let class = match packet.bare {
-            true => 0,
-            false => self.packets.contents[slot as usize].class,
+        let class = match M::Scheduler::CLASSES && !packet.bare {
+            true => self.packets.contents[slot as usize].class,
+            false => 0,
         };
         self.count_delivered((job, class), time, size);
         let collector = &mut self.accounts.jobs[job as usize];
@@ -631,7 +633,9 @@ impl<M: Model> Partition<'_, M> {
 
     fn count_delivered(&mut self, (job, class): (u32, u8), time: u64, bytes: u64) {
         let collector = &mut self.accounts.jobs[job as usize];
-        if let Some(of_class) = collector.classes.get_mut(usize::from(class)) {
+        if M::Scheduler::CLASSES
+            && let Some(of_class) = collector.classes.get_mut(usize::from(class))
+        {
             of_class.delivered += bytes;
             of_class.delivered_measured += bytes * u64::from(time >= self.warmup);
         }
