@@ -24,6 +24,8 @@ def whole(text: str) -> str:
     if text.startswith(OF_A_JOB):
         send = "" if text.startswith(OF_A_JOB[:2]) else EXAMPLES["halo3d"]
         return f'simulation = {{ duration = "50 us" }}\n{network}\n{job}{text}{send}'
+    if text.startswith("[[job."):
+        return f"{network}\n{job}{EXAMPLES['halo3d']}{text}"
     given: dict[str, Any] = parse_toml(text, "the example")
     if "schedule" in given:
         return text
