@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import odonata
 from odonata.cli.commands import odonata as command
 from odonata.network.cost import Prices
-from odonata.network.layouts import IN_PORTS, KINDS, Layout, fit, scenario_of
+from odonata.network.layouts import IN_PORTS, KINDS, ONE_SWITCH, Layout, fit, scenario_of
 from odonata.study.design import TRAFFIC, lay_out, load
 
 
@@ -26,20 +26,33 @@ def graph_of(kind: str, layout: Layout) -> nx.MultiGraph:
     return graph
 
 
+#: Cables in groups and pods are of copper.
+OF_COPPER = Prices(switch_port=1, optical_cable=8, copper_cable=0.5, local_cable=2)
+
+
+@pytest.mark.parametrize("prices", [IN_PORTS, OF_COPPER])
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.parametrize(("nodes", "radix"), [(64, 16), (300, 24), (1000, 36)])
-def test_parts_of_a_layout_are_those_of_the_network(name: str, nodes: int, radix: int) -> None:
-    found = fit(KINDS[name], nodes, radix, IN_PORTS, most=None, full=True)
-    assert not isinstance(found, str), found
+@pytest.mark.parametrize(("nodes", "radix"), [(16, 16), (64, 16), (300, 24), (1000, 36)])
+def test_parts_of_a_layout_are_those_of_the_network(
+    name: str, nodes: int, radix: int, prices: Prices
+) -> None:
+    found = fit(KINDS[name], nodes, radix, prices, most=None, full=True)
+    too_many = {ONE_SWITCH: 16, "full mesh": 64}
+    if isinstance(found, str):
+        # Tori have three routers or more along each dimension.
+        assert nodes > too_many.get(name, nodes) or (name, nodes) == ("torus 3-D", 16), found
+        return
+    assert nodes <= too_many.get(name, nodes)
     layout, made_of = found.layout, found.parts
     assert made_of.nodes == layout.nodes >= nodes
     assert sum(made_of.switches.values()) == layout.switches
     assert max(made_of.switches) == layout.radix <= radix
-    assert made_of.optical_cables == layout.cables
-    assert found.price == pytest.approx(layout.price(IN_PORTS), rel=1e-12)
+    local = layout.local if prices is OF_COPPER else 0
+    assert made_of.optical_cables == layout.cables - local
+    assert found.price == pytest.approx(layout.price(prices), rel=1e-12)
 
 
-@pytest.mark.parametrize("name", ["HyperX 2-D", "HyperX 3-D", "torus 3-D", "Slim Fly"])
+@pytest.mark.parametrize("name", ["full mesh", "HyperX 2-D", "HyperX 3-D", "torus 3-D", "Slim Fly"])
 def test_the_bound_is_what_shortest_paths_leave(name: str) -> None:
     """All pairs of nodes share shortest paths evenly; the fullest direction of a link decides.
 
@@ -220,6 +233,43 @@ def test_prices_are_those_that_are_given() -> None:
         expected = 300 * one.ports + 400 * one.optical_cables + 50 * one.nodes
         assert one.price == pytest.approx(expected)
     assert chosen.design.networks[0].relative_price == 1
+
+
+def test_one_switch_of_each_rail_is_enough_where_it_has_ports_for_all() -> None:
+    assert lay_out(65, radix=64).design.networks[0].name == "fat tree"
+    for options in ({}, {"gpus": 8, "rails": 8}, {"gpus": 8, "rails": 8, "equal": "cost"}):
+        found = lay_out(64, radix=64, **options).design  # type: ignore[arg-type]
+        one, tree = found.networks[:2]
+        rails = found.rails
+        assert (one.name, one.switches, one.optical_cables) == (ONE_SWITCH, rails, 0)
+        assert (one.price, one.relative_price) == (64 * rails, 1)
+        # Ports of two levels are three for a node, and a cable joins two of them.
+        assert (tree.name, tree.relative_price) == ("fat tree", 4)
+        assert found.reference is one and found.dear_as_one == ONE_SWITCH
+    done = odonata.design(16, radix=16, traffic=["worst-shift"], jobs=1)
+    assert done.networks[0].share("worst-shift", "flow") > 0.95
+    assert done.per_money(done.networks[0], "worst-shift", "flow") == 1
+
+
+def test_cables_within_groups_are_of_copper_at_a_price_of_their_own() -> None:
+    usual = {"switch": 5000, "switch_port": 400, "optical_cable": 1200, "copper_cable": 150}
+    dear, cheap = (
+        {one.name: one for one in lay_out(1024, radix=64, price=price).design.networks}
+        for price in (usual, {**usual, "local_cable": 150})
+    )
+    assert dear["dragonfly"].relative_price == pytest.approx(1.45, abs=0.01)
+    assert cheap["dragonfly"].relative_price == pytest.approx(1.07, abs=0.01)
+    assert cheap["dragonfly"].static_watts < dear["dragonfly"].static_watts
+    # A tree of two levels has no pods, and HyperX no groups.
+    for name in ("fat tree", "HyperX 2-D"):
+        assert cheap[name] == dear[name]
+
+
+def test_a_random_graph_is_no_full_mesh() -> None:
+    networks = {one.name: one.network for one in lay_out(1024, radix=64).design.networks}
+    assert networks["full mesh"] == {"family": "hyperx", "size": [32], "p": 32}
+    random = networks["Jellyfish"]
+    assert random["degree"] < random["routers"] - 1
 
 
 def test_the_command_writes_what_show_and_report_read(tmp_path: Path) -> None:

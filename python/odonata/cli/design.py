@@ -57,8 +57,9 @@ NODES, RADIX, GPUS, RAILS, BANDWIDTH = (16, 100_000), (8, 1024), 64, 8, "25 GB/s
     multiple=True,
     metavar="PART=NUMBER",
     help="Price of a part in your currency: switch_port, optical_cable (with its transceivers), "
-    "copper_cable (to a node), switch (of any number of ports). May be given several times. "
-    "Default: a port costs 1, an optical cable 1, a copper cable nothing.",
+    "copper_cable (to a node), local_cable (of copper, between switches of a group or pod; without "
+    "it these are optical), switch (of any number of ports). May be given several times. Default: "
+    "a port costs 1, an optical cable 1, a copper cable nothing.",
 )
 @click.option(
     "--budget",
@@ -88,9 +89,9 @@ def design(
 ) -> None:
     """Lay out a network of every family for N nodes, and compare what they cost and deliver.
 
-    Chooses the numbers of fat trees, dragonflies, dragonfly+, HyperX, tori, Slim Fly and
-    Jellyfish, counts their parts, and simulates the same jobs on each by flows. Leaves a table, a
-    picture, a report, and a scenario of each network.
+    Chooses the numbers of fat trees, dragonflies, dragonfly+, full meshes, HyperX, tori, Slim Fly
+    and Jellyfish, and one switch where that is enough; counts their parts, and simulates the same
+    jobs on each by flows. Leaves a table, a picture, a report, and a scenario of each network.
     """
     from odonata.network.cost import Prices
     from odonata.output import Claim

@@ -83,8 +83,9 @@ def topology() -> None:
     multiple=True,
     metavar="PART=NUMBER",
     help="With --cost: also print the price, in your currency. PART is switch_port, optical_cable "
-    "(with its transceivers), copper_cable, optical_switch, or switch (of any number of "
-    "ports). Every part that the network has needs a price, except switch.",
+    "(with its transceivers), copper_cable, local_cable (of copper, between switches; otherwise as "
+    "copper_cable), optical_switch, or switch (of any number of ports). Every other part that the "
+    "network has needs a price, except switch.",
 )
 @options.json
 def describe(

@@ -64,6 +64,7 @@ class Prices:
         optical_cable: An optical cable with its two transceivers.
         copper_cable: A cable of a class that is of copper.
         optical_switch: An optical switch.
+        local_cable: A cable of copper between switches. Default: as ``copper_cable``.
     """
 
     switch: float | None = None
@@ -71,6 +72,7 @@ class Prices:
     optical_cable: float | None = None
     copper_cable: float | None = None
     optical_switch: float | None = None
+    local_cable: float | None = None
 
     def __post_init__(self) -> None:
         """Refuses what is no price."""
@@ -149,11 +151,15 @@ class Parts:
         Raises:
             ScenarioError: If the network has parts whose price is not given; names all of them.
         """
+        copper = {name: n for name, n in self.cables.items() if name in self.copper}
+        to_nodes = copper.pop("terminal", 0)
+        local = 0 if prices.local_cable is None else sum(copper.values())
         count = {
             "switch": sum(self.switches.values()) if prices.switch is not None else 0,
             "switch_port": sum(ports * count for ports, count in self.switches.items()),
             "optical_cable": self.optical_cables,
-            "copper_cable": sum(self.cables.values()) - self.optical_cables,
+            "copper_cable": to_nodes + sum(copper.values()) - local,
+            "local_cable": local,
             "optical_switch": self.optical_switches,
         }
         price = {part: getattr(prices, part) for part, number in count.items() if number}

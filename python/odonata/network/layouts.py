@@ -38,6 +38,7 @@ class Layout:
         bound: Share of their bandwidth that nodes can send to random others; see the module.
         shift: From a node to the one that makes the worst shift: in the next pod, group or router,
             or half round a ring.
+        local: Those of the cables that join switches of one group or pod.
     """
 
     network: dict[str, Any]
@@ -47,15 +48,18 @@ class Layout:
     cables: int
     bound: float
     shift: int
+    local: int = 0
 
     def price(self, prices: Prices) -> float:
-        """What it costs, with cables of copper to nodes and optical ones elsewhere."""
+        """What it costs: of copper are cables to nodes and, with a price, those in groups."""
+        local = self.local if prices.local_cable is not None else 0
         return math.fsum(
             count * (each or 0.0)
             for count, each in (
                 (self.switches, prices.switch),
                 (self.nodes + 2 * self.cables, prices.switch_port),
-                (self.cables, prices.optical_cable),
+                (self.cables - local, prices.optical_cable),
+                (local, prices.local_cable),
                 (self.nodes, prices.copper_cable),
             )
         )
@@ -82,6 +86,15 @@ class Kind:
     adaptive: str | dict[str, str]
     needs: str
     enough: float = FULL
+
+    def classes(self, network: Mapping[str, Any]) -> tuple[str, ...]:
+        """Classes of links between switches; all but the last are in groups or pods."""
+        return self.links[: len(network["up"])] if "up" in network else self.links
+
+
+def _one_switch(nodes: int, radix: int) -> Iterator[Layout]:
+    if nodes <= radix:
+        yield Layout({"family": "crossbar", "nodes": nodes}, nodes, 1, nodes, 0, 1.0, nodes // 2)
 
 
 def _fat_trees(taper: int) -> Callable[[int, int], Iterator[Layout]]:
@@ -113,6 +126,7 @@ def _fat_trees(taper: int) -> Callable[[int, int], Iterator[Layout]]:
                     down * middle * pods, pods * (middle + down) + top,
                     max(2 * down, middle + above, pods * lanes),
                     pods * down * (middle + above), above / middle, down * middle,
+                    pods * down * middle,
                 )  # fmt: skip
 
     return layouts
@@ -136,7 +150,7 @@ def _dragonflies(nodes: int, radix: int) -> Iterator[Layout]:
                 yield Layout(
                     {"family": "dragonfly", "p": p, "a": a, "h": h, "g": g},
                     p * a * g, a * g, p + a - 1 + h, g * (a * (a - 1) + a * h) // 2,
-                    min(h / p / far, local), p * a,
+                    min(h / p / far, local), p * a, g * a * (a - 1) // 2,
                 )  # fmt: skip
 
 
@@ -158,8 +172,9 @@ def _dragonflies_plus(nodes: int, radix: int) -> Iterator[Layout]:
                         {"family": "dragonfly+", "leaves": leaves, "spines": spines, "p": p,
                          "h": h, "g": g},
                         leaves * p * g, (leaves + spines) * g, max(p + spines, leaves + h),
-                        g * (leaves * spines + spines * h // 2),
+                        g * (2 * leaves + h) * spines // 2,
                         min(up, spines * h / (leaves * p) / far), leaves * p,
+                        g * leaves * spines,
                     )  # fmt: skip
 
 
@@ -217,7 +232,7 @@ def _slim_flies(nodes: int, radix: int) -> Iterator[Layout]:
             yield Layout(
                 {"family": "slim-fly", "q": q, "p": p},
                 p * routers, routers, p + degree, routers * degree // 2,
-                degree / p / distance, p,
+                degree / p / distance, p, routers * (degree - q + 1) // 2,
             )  # fmt: skip
 
 
@@ -231,7 +246,8 @@ def _is_prime_power(q: int) -> bool:
 def _jellyfish(nodes: int, radix: int) -> Iterator[Layout]:
     for p in range(1, radix):
         routers = -(-nodes // p)
-        for degree in range(3, min(radix - p, routers - 1) + 1):
+        # With links to all others it is a full mesh.
+        for degree in range(3, min(radix - p, routers - 2) + 1):
             if routers * degree % 2:
                 continue
             # As if a random graph were a tree until all routers are reached.
@@ -258,10 +274,14 @@ _LEVELS = ("level1", "level2")
 _GROUPS = ("local", "global")
 _PORTS = "nodes, and links to all routers of a row in every dimension, on a switch's ports"
 
-#: By name, in the order of tables; the full fat tree is what others are compared with.
+#: What has no cable between switches.
+ONE_SWITCH = "one switch"
+#: By name, in the order of tables; the first that fits is what others are compared with.
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
     for kind in (
+        Kind(ONE_SWITCH, _one_switch, (), ("shortest-path",), "shortest-path",
+             "a port for each node"),
         Kind("fat tree", _fat_trees(1), _LEVELS, _TREE, _BY_LOAD,
              "two or three levels of switches"),
         Kind("fat tree 1:2", _fat_trees(2), _LEVELS, _TREE, _BY_LOAD,
@@ -270,6 +290,8 @@ KINDS: Mapping[str, Kind] = {
              "3 groups or more of a routers, at most a·h + 1, with h ≥ p and a ≥ 2p"),
         Kind("dragonfly+", _dragonflies_plus, _GROUPS, ("minimal", *_DETOURS), "fpar",
              "3 groups or more, at most spines·h + 1, with full bandwidth between them"),
+        Kind("full mesh", _lattices(1), ("local",), ("dimension-order", *_DETOURS), "dal",
+             "nodes, and a link to every other switch, on a switch's ports"),
         Kind("HyperX 2-D", _lattices(2), ("local",), ("dimension-order", *_DETOURS), "dal",
              _PORTS),
         Kind("HyperX 3-D", _lattices(3), ("local",), ("dimension-order", *_DETOURS), "dal",
@@ -282,7 +304,7 @@ KINDS: Mapping[str, Kind] = {
              "routers with three links or more to others"),
     )
 }  # fmt: skip
-#: With whose price others are compared.
+#: Whose price is the limit of families without full bandwidth.
 REFERENCE = "fat tree"
 
 
@@ -347,8 +369,9 @@ def fit(
         order = sorted(enough, key=lambda one: (one.price(prices), one.switches))
     reason = ""
     for layout in islice(order, _TRIED):
+        local = () if prices.local_cable is None else kind.classes(layout.network)[:-1]
         try:
-            made_of = parts(scenario_of(kind, layout, kind.adaptive), copper=["terminal"])
+            made_of = parts(scenario_of(kind, layout, kind.adaptive), copper=("terminal", *local))
         except ScenarioError as error:
             reason = error.problems[0].message
             continue
@@ -378,8 +401,8 @@ def scenario_of(
         tables: The scenario's other tables. Without a job one sends a single message.
     """
     link = {"bandwidth": bandwidth, "latency": "100 ns"}
-    classes = kind.links[: len(layout.network["up"])] if "up" in layout.network else kind.links
-    links = {"terminal": {**link, "latency": "20 ns"}, **dict.fromkeys(classes, link)}
+    classes = dict.fromkeys(kind.classes(layout.network), link)
+    links = {"terminal": {**link, "latency": "20 ns"}, **classes}
     network = {**layout.network, "routing": routing, "links": links}
     job = [{"nodes": 2, "motif": {"kind": "neighbour", "message": "4 KiB"}}]
     return Scenario.from_dict({"network": network, "job": job, **tables})

@@ -61,7 +61,7 @@ def draw_design(figure: Figure, found: Design) -> None:
         if place % columns == 0:
             axes.set_ylabel("share of the nodes' bandwidth")
         if place + columns >= len(found.traffic):
-            axes.set_xlabel("price, full fat tree = 1")
+            axes.set_xlabel(f"price, {found.dear_as_one} = 1")
     handles, labels = panels.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=5, title=_engines(found))
 

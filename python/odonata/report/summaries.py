@@ -250,7 +250,7 @@ def print_design(console: Console, found: Design, directory: Path) -> None:
     console.print(
         f"[bold]{found.who}, switches of at most {found.radix} ports, {found.bandwidth}[/]"
     )
-    text = f"Of each family {rule}{within}; price by that of the full fat tree"
+    text = f"Of each family {rule}{within}; price, {found.dear_as_one} = 1"
     console.print(text, style="dim", soft_wrap=True)
     for engine in found.engines:
         for per_money in (False, True):

@@ -22,7 +22,16 @@ import pyarrow as pa
 from odonata.columns import numbers, rows_labelled
 from odonata.errors import Problem, ScenarioError
 from odonata.network.cost import Prices, Watts
-from odonata.network.layouts import IN_PORTS, KINDS, REFERENCE, Fitted, Layout, fit, scenario_of
+from odonata.network.layouts import (
+    IN_PORTS,
+    KINDS,
+    ONE_SWITCH,
+    REFERENCE,
+    Fitted,
+    Layout,
+    fit,
+    scenario_of,
+)
 from odonata.output import Claim, picture, warn, write_csv, write_file, write_json
 from odonata.progress import StudyBar, following
 from odonata.results import Result
@@ -106,10 +115,10 @@ class Laid:
         switches: Its switches.
         radix: Most connected ports of one.
         ports: Connected ports of all.
-        optical_cables: Cables between switches.
+        optical_cables: Optical ones, of the cables between switches.
         static_watts: Static power, with the watts of ``odonata topology describe --cost``.
         price: Of all parts.
-        relative_price: By that of the full fat tree for the same nodes.
+        relative_price: By that of one switch for the same nodes, else of the full fat tree.
         bound: Share of their bandwidth that nodes can send to random others over shortest paths.
         measured: What was simulated.
     """
@@ -206,9 +215,13 @@ class Design:
 
     @property
     def reference(self) -> Laid:
-        """The network by which others are measured: the full fat tree, else the first that fits."""
-        full = (one for one in self.networks if one.name == REFERENCE)
-        return next(full, self.networks[0])
+        """The network by which others are measured: one switch, the full fat tree, or the next."""
+        return self.networks[0]
+
+    @property
+    def dear_as_one(self) -> str:
+        """What has a relative price of 1: full fat trees even where a budget leaves them out."""
+        return ONE_SWITCH if self.reference.name == ONE_SWITCH else "full fat tree"
 
     def per_money(self, laid: Laid, traffic: str, engine: str) -> float:
         """What a network's nodes get for the money, by what those of :attr:`reference` get."""
@@ -280,8 +293,9 @@ def design(
         equal: ``nodes``: of each family the cheapest layout that carries uniform traffic at full
             bandwidth over shortest paths. ``cost``: that of most bandwidth for the budget. Default:
             ``cost`` with a budget, else ``nodes``.
-        price: Prices of parts, as of ``odonata topology describe --price``. Default: a connected
-            port costs 1, an optical cable 1, a copper one nothing.
+        price: Prices of parts, as of ``odonata topology describe --price``; with ``local_cable``,
+            cables in groups and pods are of copper. Default: a connected port costs 1, an optical
+            cable 1, a copper one nothing.
         budget: Most that a network may cost. Default with ``equal="cost"``: as much as the
             cheapest full fat tree.
         gpus: GPUs of a node, each with an interface of its own, on a switch of 450 GB/s inside the
@@ -472,8 +486,9 @@ def lay_out(
         allowed = "a larger radix or budget"
         message = f"found no family for {nodes:,} nodes; allowed: {allowed}{reasons}"
         raise ScenarioError([Problem("nodes", message, f"{nodes:,}", allowed)])
-    # Where no full tree fits, the first network is what prices are relative to.
-    by = reference or next(iter(fitted.values())).price or 1.0
+    # Where neither one switch nor a full tree fits, prices are relative to the first network's.
+    by = None if ONE_SWITCH in fitted else reference
+    by = by or next(iter(fitted.values())).price or 1.0
     networks = [_laid(name, one, by, rails) for name, one in fitted.items()]
     found = Design(
         nodes=nodes,

@@ -87,7 +87,7 @@ def _summary(found: Design) -> Part:
                 ]
             ),
             table(
-                ["network", "price, full fat tree = 1", *figure_heads(found)],
+                ["network", f"price, {found.dear_as_one} = 1", *figure_heads(found)],
                 [
                     [one.name, f"{one.relative_price:.2f}", *shares(found, one)]
                     for one in found.networks
@@ -118,7 +118,10 @@ def _delivered(found: Design) -> Part:
     beside = []
     for traffic in found.traffic:
         chart = charts.new(
-            traffic, "price, full fat tree = 1", "share of the nodes' bandwidth", y_range=(0, 1.05)
+            traffic,
+            f"price, {found.dear_as_one} = 1",
+            "share of the nodes' bandwidth",
+            y_range=(0, 1.05),
         )
         items = []
         for number, one in enumerate(found.networks):
