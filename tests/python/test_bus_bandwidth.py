@@ -10,7 +10,7 @@ import pytest
 
 import odonata
 from odonata import Scenario
-from odonata.report.summaries import compute_rates, one_order_inside
+from odonata.report.summaries import compute_rates, one_order_inside, one_ring
 from odonata.results.bus_bandwidth import bus_factor
 from odonata.study.comparing import compare
 from odonata.study.file import Measure
@@ -156,6 +156,24 @@ def test_links_that_one_order_of_ranks_leaves_idle_are_told() -> None:
     given["node"]["network"]["kind"] = "mesh"
     told = one_order_inside(Scenario.from_dict(given))
     assert told is not None and "4 of the 12 links" in told
+
+
+def test_a_ring_that_is_not_of_nccl_is_told() -> None:
+    """It leaves a node by one interface, where a ring for each channel leaves by all."""
+    given = data("allreduce", "1 MiB")
+    given["node"]["interfaces"] = 1
+    for algorithm in ("auto", "channel-rings", "ring"):
+        given["job"][0]["motif"]["algorithm"] = algorithm
+        assert one_ring(Scenario.from_dict(given)) == []
+    given["node"]["interfaces"] = 2
+    (told,) = one_ring(Scenario.from_dict(given))
+    assert "2 interfaces" in told and "channel-rings" in told
+    del given["job"][0]["motif"]["algorithm"]
+    assert one_ring(Scenario.from_dict(given)) == []
+    given["mpi"]["collectives"] = {"library": "nccl", "allreduce": "ring"}
+    assert one_ring(Scenario.from_dict(given)) == [told]
+    given["mpi"]["collectives"]["library"] = "mpich"
+    assert one_ring(Scenario.from_dict(given)) == []
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from rich.markup import escape
 
 from odonata import display
 from odonata.application import Training
+from odonata.motif import Collective
 from odonata.report.tables import WholeTable
 from odonata.results import Result
 from odonata.results.summary import aborted_jobs, is_open_loop, per_node, saturated_jobs
@@ -42,7 +43,7 @@ def print_summary(console: Console, result: Result, directory: Path | None) -> N
     console.print(_job_table(summary["jobs"], placed_on(result.scenario)))
     if summary["parallelism"]:
         console.print(_parallelism_table(summary))
-        for line in compute_rates(result.scenario):
+        for line in (*bubbles(summary), *compute_rates(result.scenario)):
             console.print(line, style="dim", markup=False)
     if "collectives" in summary:
         console.print(_collectives_table(summary))
@@ -477,6 +478,8 @@ PARALLELISM = (
     *(("sent in a step", name) for name in ("bytes", "share")),
     *(("exposed", name) for name in ("mean", "slowest rank", "of a step")),
 )
+#: A stage waits for others while they compute, which is no fault of a network.
+_EXPLAINED = {"pipeline": "pipeline, with bubble"}
 
 
 def parallelism_rows(summary: Mapping[str, Any]) -> list[list[str]]:
@@ -499,7 +502,7 @@ def parallelism_rows(summary: Mapping[str, Any]) -> list[list[str]]:
         rows += [
             [
                 job["name"],
-                one["parallelism"],
+                _EXPLAINED.get(one["parallelism"], one["parallelism"]),
                 display.size(one["bytes"]),
                 display.percent(one["bytes_share"]),
                 display.duration(one["exposed_mean_ps"]),
@@ -518,6 +521,20 @@ def _parallelism_table(summary: Mapping[str, Any]) -> WholeTable:
         table.add_row(*(escape(text) for text in ("" if name == before else name, *row)))
         before = name
     return table
+
+
+def bubbles(summary: Mapping[str, Any]) -> list[str]:
+    """What of exposed communication no network shortens, where there is any.
+
+    Args:
+        summary: As ``Result.summary_dict``.
+    """
+    if all(one["parallelism"] != "pipeline" for one in summary["parallelism"]):
+        return []
+    return [
+        "Exposed: time in which a rank computes nothing. The pipeline's holds its bubble, in which "
+        "stages wait for others to compute: no network shortens that."
+    ]
 
 
 def compute_rates(scenario: Scenario | None) -> list[str]:
@@ -554,6 +571,35 @@ def one_order_inside(scenario: Scenario | None) -> str | None:
         f"All channels of NCCL take a node's ranks in one order: along rings {ranks} of the "
         f"{ranks * (ranks - 1)} links inside work, where NCCL may use all (docs/not-modelled.md)."
     )
+
+
+def one_ring(scenario: Scenario | None) -> list[str]:
+    """Jobs of collectives whose only ring is not NCCL's, where NCCL would have several.
+
+    Args:
+        scenario: What was simulated, if known.
+    """
+    node = None if scenario is None else scenario.node
+    if scenario is None or node is None or node.interfaces < 2:
+        return []
+    usual = scenario.mpi.collectives
+    library = usual if isinstance(usual, str) else usual.library
+    if library != "nccl":
+        return []
+    found = []
+    for name, job in zip(scenario.job_names(), scenario.job, strict=True):
+        motif = job.motif
+        if not isinstance(motif, Collective):
+            continue
+        named = motif.algorithm
+        if named == "auto" and not isinstance(usual, str):
+            named = getattr(usual, motif.operation.replace("-", "_"), named)
+        if named == "ring":
+            found.append(
+                f'{name}: algorithm = "ring" is one ring, which leaves a node by one of its '
+                f'{node.interfaces} interfaces; NCCL\'s, one for each channel, are "channel-rings".'
+            )
+    return found
 
 
 #: Columns of NCCL's collectives; the bandwidths are called as by nccl-tests.
@@ -614,6 +660,7 @@ def _remarks(summary: Mapping[str, Any], scenario: Scenario | None) -> list[str]
             f"before {display.duration(run['warmup_ps'])} counts as warm-up all the same."
         )
     remarks += _free_messages(summary, scenario)
+    remarks += [escape(text) for text in one_ring(scenario)]
     extrapolated = skipped(run)
     if extrapolated is not None:
         remarks.append(f"[yellow]{escape(extrapolated)}[/]")

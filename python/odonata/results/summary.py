@@ -146,7 +146,7 @@ def summarise(tables: Mapping[str, pa.Table], meta: Mapping[str, Any]) -> dict[s
         (float(latest[row["job"]]) - row["start_ps"]) / many if many else None
         for row, many in zip(jobs, iterations_ended.tolist(), strict=True)
     ]
-    exposed, parallelism = _parallelism(tables["parallelism"], jobs, iterations_ended, steps)
+    exposed, parallelism = _parallelism(tables, jobs, iterations_ended, steps)
     figures = [
         {
             **_job(row, intervals.get(row["job"], {})),
@@ -284,7 +284,7 @@ def _job(row: Mapping[str, Any], intervals: Mapping[str, Mapping[str, Any]]) -> 
 
 
 def _parallelism(
-    table: pa.Table,
+    tables: Mapping[str, pa.Table],
     jobs: Sequence[Mapping[str, Any]],
     iterations: np.ndarray,
     steps: Sequence[float | None],
@@ -292,30 +292,41 @@ def _parallelism(
     """Exposed communication of training steps, by job, and the share of each parallelism in it.
 
     All is per iteration that has ended, or of the first one; ``exposed_share`` is of its time.
-    ``exposed_max_ps`` is of the rank that has most, in all or of this kind.
+    ``exposed_max_ps`` is of the rank that has most, in all or of this kind. A pipeline's stage that
+    has ended the last step before others waits as after every other step, though no longer for a
+    message: that counts, too, so that figures do not depend on the number of steps.
     """
+    table, ranks_of = tables["parallelism"], tables["ranks"]
     job_of_row, kinds = numbers(table, "job"), labels(table, "parallelism")
     kind_of_row, rank = codes(table, "parallelism"), numbers(table, "rank")
     exposed, rows = {}, []
     for job in np.unique(job_of_row).tolist():
         step, ranks, times = steps[job], jobs[job]["ranks"], max(int(iterations[job]), 1)
 
+        own = job_of_row == job
+        at_end, end = np.zeros(ranks), jobs[job]["end_ps"]
+        if end is not None and (own & rows_labelled(table, "parallelism", "pipeline")).any():
+            took = numbers(ranks_of, "total_ps")[numbers(ranks_of, "job") == job]
+            at_end = np.maximum(end - jobs[job]["start_ps"] - took, 0)
+
         def of_ranks(
-            chosen: np.ndarray, ranks: int = ranks, times: int = times
+            chosen: np.ndarray,
+            ranks: int = ranks,
+            times: int = times,
+            at_end: np.ndarray | float = 0.0,
         ) -> dict[str, float]:
             waited = numbers(table, "exposed_ps")[chosen]
-            by_rank = np.bincount(rank[chosen], waited, ranks) / times
+            by_rank = (np.bincount(rank[chosen], waited, ranks) + at_end) / times
             mean, most = float(by_rank.mean()), float(by_rank.max())
             return {"exposed_mean_ps": mean, "exposed_max_ps": most}
 
-        own = job_of_row == job
-        exposed[job] = of_ranks(own)
+        exposed[job] = of_ranks(own, at_end=at_end)
         sent = int(numbers(table, "bytes")[own].sum())
         for code, kind in enumerate(kinds):
             chosen = own & (kind_of_row == code)
             if not chosen.any():
                 continue
-            found = of_ranks(chosen)
+            found = of_ranks(chosen, at_end=at_end if kind == "pipeline" else 0.0)
             count = int(numbers(table, "bytes")[chosen].sum())
             rows.append(
                 {

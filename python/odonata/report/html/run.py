@@ -26,6 +26,7 @@ from odonata.report.summaries import (
     COLLECTIVES,
     PARALLELISM,
     aborted,
+    bubbles,
     collective_rows,
     cut_off,
     parallelism_rows,
@@ -147,6 +148,7 @@ def _summary(result: Result) -> Part:
                 "Training: bytes and exposed communication of a step, and their shares",
             )
         )
+        content += [paragraph(line) for line in bubbles(found)]
     if collectives := collective_rows(found):
         head = ["job", *COLLECTIVES]
         content.append(table(head, collectives, "Collectives of NCCL: mean of the calls"))
