@@ -478,8 +478,6 @@ PARALLELISM = (
     *(("sent in a step", name) for name in ("bytes", "share")),
     *(("exposed", name) for name in ("mean", "slowest rank", "of a step")),
 )
-#: A stage waits for others while they compute, which is no fault of a network.
-_EXPLAINED = {"pipeline": "pipeline, with bubble"}
 
 
 def parallelism_rows(summary: Mapping[str, Any]) -> list[list[str]]:
@@ -502,7 +500,7 @@ def parallelism_rows(summary: Mapping[str, Any]) -> list[list[str]]:
         rows += [
             [
                 job["name"],
-                _EXPLAINED.get(one["parallelism"], one["parallelism"]),
+                one["parallelism"],
                 display.size(one["bytes"]),
                 display.percent(one["bytes_share"]),
                 display.duration(one["exposed_mean_ps"]),
