@@ -952,3 +952,19 @@ def test_what_cannot_lose_packets_is_refused(failures: dict[str, Any], key: str,
         losing(failures)
     assert key in str(error.value)
     assert said in str(error.value)
+
+
+def test_a_proof_says_what_of_the_network_is_out_of_service(tmp_path: Path) -> None:
+    file = tmp_path / "dark.toml"
+    file.write_text(
+        '[network]\nfamily = "dragonfly"\np = 2\na = 4\nh = 2\nrouting = "ugal-l"\n'
+        '[failures]\ndraw = [{ part = "links", link_class = "global", share = "5 %" }]\n'
+        '[[job]]\nnodes = 36\nmotif = { kind = "all-to-all", message = "8 B" }\n'
+    )
+    told = call("verify", file, directory=tmp_path).stdout
+    assert "Free of deadlock" in told and "without 2 links." in told and "placed" not in told
+    all_dark = ("--set", "failures.draw.0.share=100 %")
+    done = call("verify", file, *all_dark, directory=tmp_path)
+    # One of nine groups is left, of eight nodes.
+    assert done.returncode == 0 and "without 84 links, 32 routers, 64 nodes." in done.stdout
+    assert "cannot be placed on what is left" in done.stdout and "at most 8" in done.stdout

@@ -107,7 +107,7 @@ def test_saturation_on_the_command_line(
 ) -> None:
     out = tmp_path / "out"
     short = ("--set", "simulation.duration=40 us", "--tolerance", "20%", "--out", out)
-    assert run("saturation", file, *short, "--highest", "0.3", "--json") == 0
+    assert run("saturation", file, *short, "--highest", "30 %", "--json") == 0
     said = json.loads(capsys.readouterr().out)
     assert abs(said["load"] - 0.125) < 0.03
     assert [p["saturated"] for p in said["curve"]] == sorted(p["saturated"] for p in said["curve"])

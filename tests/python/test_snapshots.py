@@ -166,7 +166,7 @@ def session(name: str, directory: Path) -> str:
         text = done.stdout + done.stderr
         # The machine's, not the program's: how long it computed, and how fast that was; and how
         # large the library of charts is.
-        text = re.sub(r"hops, .* of computing \(.*\)", "hops, … of computing", text)
+        text = re.sub(r"hops, .* of CPU time \(.*\)", "hops, … of CPU time", text)
         text = re.sub(r"CPU time .*", "CPU time …", text)
         text = re.sub(r"(Report: \S+ )\(.*\)", r"\1(…)", text)
         text = "\n".join(row.rstrip() for row in text.splitlines())

@@ -66,6 +66,9 @@ def scenario(tmp_path: Path) -> Path:
         ("1:64:*4", [1, 4, 16, 64]),
         ("1:60:*4", [1, 4, 16]),
         ("0.5:2:0.5,8", [0.5, 1.0, 1.5, 2.0, 8]),
+        ("8KiB:64 KiB:*2", ["8 KiB", "16 KiB", "32 KiB", "64 KiB"]),
+        ("5%:15%:5%", ["5 %", "10 %", "15 %"]),
+        ("0.5 us:1 us:0.5 us,2 us", ["0.5 us", "1.0 us", "2 us"]),
         ("1 MB", "1 MB"),
         ("[1, 2]", [1, 2]),
         ('"a,b"', "a,b"),
@@ -87,10 +90,18 @@ def test_ranges_have_both_ends_and_equal_steps(first: int, steps: int, step: int
     assert found == [round(low + n * by, 3) for n in range(steps + 1)]
 
 
-@pytest.mark.parametrize("text", ["1:2:0", "1:2:-1", "0:8:*2", "1:8:*1", "0:1:0.0001"])
+@pytest.mark.parametrize(
+    "text", ["1:2:0", "1:2:-1", "0:8:*2", "1:8:*1", "0:1:0.0001", "8 KiB:1 MiB:*2"]
+)
 def test_ranges_without_end_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"found"):
         values_of(text)
+
+
+def test_a_range_without_a_step_is_told_how_to_write_one(scenario: Path) -> None:
+    for key, half in (("motif.message", "8KiB:64KiB"), ("nodes", "2:6")):
+        with pytest.raises(ScenarioError, match=r"a range is FROM:TO:STEP"):
+            sweep_study(Scenario.from_file(scenario), {f"job.0.{key}": values_of(half)})
 
 
 def test_every_point_is_what_a_run_of_it_finds(scenario: Path) -> None:

@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from odonata import Result, Scenario, interference, run, sweep, verify
+from odonata import Result, Scenario, display, interference, run, sweep, verify
 from odonata.errors import ScenarioError
+from odonata.report.summaries import print_summary
 
 #: Two jobs that each offer 90 % of the one link between two routers.
 NETWORK = """
@@ -68,6 +70,12 @@ def test_classes_get_their_shares_of_an_overloaded_link(tmp_path: Path) -> None:
     a = traffic_class("a", guaranteed="40 %")
     b = traffic_class("b", weight=2)
     result = run(two(tmp_path, a, b))
+    console = Console(record=True, width=80)
+    print_summary(console, result, None)
+    printed = [" ".join(line.split()) for line in console.export_text().splitlines()]
+    for row in result.table("traffic_classes").to_pylist():
+        offered, delivered = (row[f"{which}_bytes_per_s"] for which in ("offered", "accepted"))
+        assert f"{row['name']} 1 {display.rate(offered)} {display.rate(delivered)}" in printed
     found = shares(result)
     assert found["a"] == pytest.approx(0.4 + 0.6 / 3, rel=0.01)
     assert found["b"] == pytest.approx(0.6 * 2 / 3, rel=0.01)

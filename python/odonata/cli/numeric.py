@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -54,6 +55,19 @@ class Number(_Limited, click.FloatRange):
     ) -> None:
         super().__init__(least, most, min_open=above)
         self._largest, self._allowed = largest, f"numbers up to {largest:,g}"
+
+
+class Fraction(Number):
+    """A finite number that may be written in per cent; arguments as of :class:`Number`."""
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> Any:
+        """Reads it."""
+        if isinstance(value, str) and value.rstrip().endswith("%"):
+            with suppress(ValueError):
+                value = str(float(value.rstrip().removesuffix("%")) / 100)
+        return super().convert(value, parameter, context)
 
 
 class Whole(_Limited, click.IntRange):

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from odonata.cli import options
-from odonata.cli.numeric import Number, Whole
+from odonata.cli.numeric import Fraction, Whole
 from odonata.cli.shared import (
     command,
     goes_on_in,
@@ -23,7 +23,7 @@ from odonata.terminal import terminal
 @options.scenario
 @click.option(
     "--highest",
-    type=Number(0, 10, above=True),
+    type=Fraction(0, 10, above=True),
     default=1.0,
     metavar="LOAD",
     help="Highest load to offer, as a fraction of the terminal bandwidth, or of a job's `rate`.",

@@ -9,7 +9,7 @@ import click
 from odonata.cli import options
 from odonata.cli.numeric import Number
 from odonata.cli.shared import command, escape, print_json, progress_terminal, read_scenario
-from odonata.errors import ExitCode
+from odonata.errors import ExitCode, ScenarioError
 from odonata.terminal import terminal
 
 
@@ -66,6 +66,13 @@ def verify(scenario: Path, changes: tuple[str, ...], seconds: float | None, as_j
             for channel in found["cycle"]:
                 console.print(f"  {escape(channel)}", soft_wrap=True)
             console.print(f"  … which waits for the first again: {escape(found['cycle'][0])}")
+        if what.failures is not None:
+            console.print(f"Proven of {escape(found['network'])}.", soft_wrap=True)
+            try:
+                ask_engine(_engine.place, what)
+            except ScenarioError as error:
+                message = f"Its jobs cannot be placed on what is left: {error}"
+                console.print(message, style="yellow", markup=False, soft_wrap=True)
     if not found["safe"]:
         raise click.exceptions.Exit(ExitCode.UNSAFE)
     if not found["proven"]:

@@ -40,9 +40,10 @@ MOST_JOBS = 8
 #: Values of one key; more are likely to be a slip in the step.
 MOST_VALUES = 1_000
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_RANGE = re.compile(rf"({_NUMBER}):({_NUMBER}):(\*?)({_NUMBER})")
+_UNIT = r"\s*(%|[A-Za-z][A-Za-z/]*)?"
+_RANGE = re.compile(rf"({_NUMBER}){_UNIT}:({_NUMBER}){_UNIT}:(\*?)({_NUMBER}){_UNIT}")
 #: A range whose step was forgotten.
-_HALF_RANGE = re.compile(rf"{_NUMBER}:{_NUMBER}")
+_HALF_RANGE = re.compile(rf"{_NUMBER}{_UNIT}:{_NUMBER}{_UNIT}")
 _NETWORK = "network"
 #: Keys whose value says which kind of table one is.
 _CHOOSING = ("algorithm", "kind", "pattern", "family", "policy", "name", "level")
@@ -365,9 +366,10 @@ def sweep_study(
 
 def _without_step(problem: Problem) -> Problem:
     """The problem, with how a range is written if it is one that lacks its step."""
-    if _HALF_RANGE.fullmatch(problem.found.strip('"')) is None:
+    quoted = (problem.found, *re.findall(r'"([^"]*)"', problem.message))
+    if not any(_HALF_RANGE.fullmatch(text.strip('"')) for text in quoted):
         return problem
-    advice = "; a range is FROM:TO:STEP, as in 0.1:0.9:0.1, or FROM:TO:*FACTOR"
+    advice = "; a range is FROM:TO:STEP, as in 0.1:0.9:0.1, or FROM:TO:*FACTOR, as in 8KiB:64KiB:*2"
     return replace(problem, message=problem.message + advice)
 
 
@@ -375,17 +377,18 @@ def values_of(text: str) -> Any:
     """The value or values that a text of ``--set`` names.
 
     ``a,b,c`` are three; ``0.1:0.9:0.1`` those from 0.1 to 0.9 in steps of 0.1, both ends included;
-    ``1:64:*2`` those from 1 to 64, each twice the one before. Anything else is one value, typed as
-    in TOML; commas in brackets, braces and quotes separate nothing.
+    ``1:64:*2`` those from 1 to 64, each twice the one before. Quantities have one unit throughout,
+    as in ``8KiB:64KiB:*2``. Anything else is one value, typed as in TOML; commas in brackets,
+    braces and quotes separate nothing.
 
     Raises:
-        ValueError: If a range is empty, or never ends.
+        ValueError: If a range is empty, never ends, or has several units.
     """
     parts = _parts(text)
     found: list[Any] = []
     for part in parts:
         match = _RANGE.fullmatch(part.strip())
-        found += _range(*match.groups()) if match else [typed_value(part)]
+        found += _range(part.strip(), *match.groups()) if match else [typed_value(part)]
     return found if len(found) > 1 else found[0]
 
 
@@ -408,10 +411,24 @@ def _parts(text: str) -> list[str]:
     return parts
 
 
-def _range(first: str, last: str, times: str, step: str) -> list[int | float]:
+def _range(
+    said: str,
+    first: str,
+    unit: str | None,
+    last: str,
+    last_unit: str | None,
+    times: str,
+    step: str,
+    step_unit: str | None,
+) -> list[Any]:
     """Both ends included; exact, as decimal fractions have no exact floats."""
     low, high, by = Decimal(first), Decimal(last), Decimal(step)
-    said = f"{first}:{last}:{times}{step}"
+    if last_unit != unit or step_unit != (None if times else unit):
+        units = ", ".join(f'"{one or ""}"' for one in (unit, last_unit, step_unit))
+        raise ValueError(
+            f"{said}: found the units {units}; allowed: one unit at both ends and at a step, none "
+            "at a factor, as in 8KiB:64KiB:8KiB and 8KiB:64KiB:*2"
+        )
     if times and (by <= 1 or low <= 0):
         raise ValueError(f"{said}: found *{by} from {low}; allowed: above 1, from above 0")
     if not times and (by == 0 or (high - low) * by < 0):
@@ -425,7 +442,7 @@ def _range(first: str, last: str, times: str, step: str) -> list[int | float]:
         low = low * by if times else low + by
     if not found:
         raise ValueError(f"{said}: found no value from {low} to {high}")
-    return found
+    return found if unit is None else [f"{value} {unit}" for value in found]
 
 
 def _is_several(value: Any, key: str, base: Scenario) -> bool:
