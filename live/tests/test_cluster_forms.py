@@ -277,7 +277,7 @@ def test_a_machine_without_its_topology_or_with_strangers_is_refused(files: Path
         in " ".join(missing.output.split())
     )
     strangers = run("cluster", "machine", "--topology", files / "links", "--nodes", "n[7-8]")
-    assert "1 of 2 nodes are on no switch, such as n8" in str(strangers.exception)
+    assert "1 of 2 nodes are on no switch there, such as n8" in str(strangers.exception)
     # Nothing of a subnet's cables is lost without a word, and sinfo's lines are no links.
     cabled = run("cluster", "machine", "--topology", files / "subnet")
     assert f"allowed: --links {files / 'subnet'}" in str(cabled.exception)
@@ -331,7 +331,13 @@ def test_cables_that_say_otherwise_are_told(files: Path) -> None:
     assert hosts_of(scenario) == {f"n{n}": n for n in range(7)}
     (files / "slurm").write_text("SwitchName=a Nodes=n[0-8]\n")
     stranger = run("cluster", "machine", *links, "--topology", files / "slurm")
-    assert "1 of 9 nodes are on no switch, such as n8" in str(stranger.exception)
+    assert "1 of 9 nodes are on no switch there, such as n8" in str(stranger.exception)
+    (files / "slurm").write_text("SwitchName=a Nodes=cn[1-3]\n")
+    other = run("cluster", "machine", *links, "--topology", files / "slurm")
+    assert str(other.exception) == (
+        f"{files / 'cables'}: 3 of 3 nodes are on no switch there, such as cn1; allowed: its 8 "
+        "nodes, such as n0: are these of two machines?"
+    )
 
 
 @has(DATA / "ibnetdiscover-ndr" / "fabric.txt")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from command import call
 from odonata import Scenario, _engine, run
 from odonata.errors import ScenarioError, SimulationError
+from subnets import DATA, has
 
 RING = {"family": "torus", "size": [5]}
 NODES = 5
@@ -167,3 +169,139 @@ def test_a_subnet_comes_back_as_the_network_that_it_was(tmp_path: Path) -> None:
     with pytest.raises(_engine.SpecError, match="line 2"):
         (tmp_path / "broken.txt").write_text("\nnonsense\n")
         _engine.read_ibnetdiscover(str(tmp_path / "broken.txt"))
+
+
+SPINES, LEAVES = 2, 4
+ADAPTERS = [0xC0, 0xC1, *range(0xC3, 0xC8)]
+
+
+def rails(without: Collection[str] = ()) -> str:
+    """What ibnetdiscover prints of hosts with two adapters, h0 with one, each on a leaf of its own.
+
+    Spines have GUIDs 0xa0 and on, leaves 0xb0 and on, adapters 0xc0 and on, whose ports have those
+    that are 0x100 higher.
+    """
+    spines = {f"spine{n}": 0xA0 + n for n in range(SPINES)}
+    leaves = {f"leaf{n}": 0xB0 + n for n in range(LEAVES)}
+    blocks = []
+    for place, (name, guid) in enumerate(spines.items()):
+        lines = [
+            f'[{1 + n}] "S-{other:016x}"[{1 + place}] # "{leaf}" lid {other} 4xNDR'
+            for n, (leaf, other) in enumerate(leaves.items())
+        ]
+        blocks.append((name, guid, lines))
+    for n, (name, guid) in enumerate(leaves.items()):
+        lines = [
+            f'[{1 + place}] "S-{other:016x}"[{1 + n}] # "{spine}" lid {other} 4xNDR'
+            for place, (spine, other) in enumerate(spines.items())
+        ]
+        for place in range(2):
+            adapter, host = 0xC0 + 2 * n + place, f"h{2 * (n // 2) + place} mlx5_{n % 2}"
+            if adapter in ADAPTERS:
+                end = f'"H-{adapter:016x}"[1]({adapter + 0x100:x})'
+                lines.append(f'[{3 + place}] {end} # "{host}" lid {adapter} 4xNDR')
+        blocks.append((name, guid, lines))
+    text = []
+    for name, guid, lines in blocks:
+        if name not in without:
+            text += [f"switchguid={guid:#x}", f'Switch 8 "S-{guid:016x}" # "{name}" lid {guid}']
+            text += [line for line in lines if not any(f'"{part}' in line for part in without)]
+    return "\n".join([*text, ""])
+
+
+WIRED = '[network]\nfamily = "ibnetdiscover"\nfile = "ibnetdiscover.txt"\n'
+#: As `machine from-slurm` and `cluster failures` write it, by hosts with all their adapters.
+BROKEN = (
+    f'{WIRED}[network.links]\nterminal-4xNDR-by-2 = {{ bandwidth = "100 GB/s" }}\n'
+    '[failures]\nswitches = ["spine0"]\nnodes = [3]\n'
+)
+
+
+def exported(format_: str, scenario: str, directory: Path, *options: str) -> str:
+    done = call(
+        *("topology", "export", scenario, "--format", format_, "--out", f"{format_}-{scenario}"),
+        *options,
+        directory=directory,
+    )
+    assert done.returncode == 0, done.stderr
+    return (directory / f"{format_}-{scenario}").read_text()
+
+
+@pytest.fixture
+def wired(tmp_path: Path) -> Path:
+    (tmp_path / "ibnetdiscover.txt").write_text(rails())
+    (tmp_path / "whole.toml").write_text(WIRED)
+    (tmp_path / "broken.toml").write_text(BROKEN)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("scenario", "spines", "lost_adapters"),
+    [("whole.toml", [0xA0, 0xA1], ()), ("broken.toml", [0xA1], (0xC5, 0xC7))],
+)
+def test_opensm_is_told_the_guids_of_the_subnet(
+    wired: Path, scenario: str, spines: list[int], lost_adapters: tuple[int, ...]
+) -> None:
+    """The top are the spines, though every second leaf has no host's first adapter."""
+
+    def told(format_: str) -> list[list[int]]:
+        lines = exported(format_, scenario, wired).splitlines()
+        return [[int(word, 0) for word in line.split()] for line in lines]
+
+    assert told("opensm-root-guids") == [[guid] for guid in spines]
+    switches = [(0xA0, 0), (0xA1, 1), *((0xB0 + n, 2 + n) for n in range(LEAVES))]
+    assert told("opensm-ids") == [[*one] for one in switches if one[0] >= spines[0]]
+    assert told("opensm-guid-routing-order") == [
+        [adapter + 0x100] for adapter in ADAPTERS if adapter not in lost_adapters
+    ]
+
+
+def test_a_net_file_of_a_subnet_has_its_guids(wired: Path) -> None:
+    net = exported("ibsim", "whole.toml", wired)
+    guids = [int(guid, 0) for guid in re.findall(r"(?:switch|ca)guid=(\w+)", net)]
+    assert guids == [0xA0, 0xA1, 0xB0, 0xB1, 0xB2, 0xB3, 0xC0, 0xC1, 0xC4, 0xC5]
+
+
+def test_a_guid_that_no_file_tells_is_not_made_up(wired: Path) -> None:
+    untold = re.sub(r"\(1c\w\)", "", rails())
+    (wired / "ibnetdiscover.txt").write_text(untold)
+    options = ("--format", "opensm-guid-routing-order", "--out", "order")
+    done = call("topology", "export", "whole.toml", *options, directory=wired)
+    assert done.returncode == 2
+    assert "no GUID of the adapter's port of h0 mlx5_0" in " ".join(done.stderr.split())
+
+
+def test_tables_of_a_broken_subnet_are_of_what_works(wired: Path) -> None:
+    """Verify takes them with the scenario that has the failures, and with today's subnet."""
+    text = exported("opensm-lfts", "broken.toml", wired, "--set", "network.routing=dfsssp")
+    owners = [int(guid, 0) for guid in re.findall(r"switch Lid \d+ guid (\w+)", text)]
+    assert owners == [0xA1, 0xB0, 0xB1, 0xB2, 0xB3]
+    lids = {int(lid, 0) for lid in re.findall(r"^(0x\w+) \d+ : ", text, re.MULTILINE)}
+    works = {*ADAPTERS} - {0xC5, 0xC7}
+    assert lids == {*owners, *works}
+    tables = '[network.routing]\nalgorithm = "forwarding-tables"\ntables = "tables"\n'
+    (wired / "tables").mkdir()
+    (wired / "tables" / "opensm-lfts.dump").write_text(text)
+    (wired / "tables" / "ibnetdiscover.txt").write_text(rails())
+    (wired / "tabled.toml").write_text(BROKEN + tables)
+    today = rails(without=["spine0", "h3 "])
+    (wired / "today").mkdir()
+    (wired / "today" / "ibnetdiscover.txt").write_text(today)
+    network = f'{WIRED}interfaces = "nodes"\n{tables}'.replace('"tables"\n', '"tables.dump"\n')
+    (wired / "today" / "today.toml").write_text(network)
+    (wired / "today" / "tables.dump").write_text(text)
+    for scenario in ("tabled.toml", "today/today.toml"):
+        done = call("verify", scenario, "--json", directory=wired)
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["safe"]
+
+
+@has(DATA / "ibnetdiscover-ndr" / "fabric.txt")
+def test_the_roots_of_a_real_fabric_are_its_spines(tmp_path: Path) -> None:
+    fabric = DATA / "ibnetdiscover-ndr" / "fabric.txt"
+    (tmp_path / "s.toml").write_text(WIRED.replace("ibnetdiscover.txt", str(fabric)))
+    switches = _engine.read_ibnetdiscover(str(fabric))["switches"]
+    spines = [switch["guid"] for switch in switches if "IBSPINE" in switch["name"]]
+    roots = exported("opensm-root-guids", "s.toml", tmp_path).split()
+    assert sorted(int(root, 0) for root in roots) == sorted(spines)
+    assert len(spines) == 9

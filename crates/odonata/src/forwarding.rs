@@ -14,7 +14,8 @@ use odonata_units::random::{Purpose, StreamKey};
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
 use crate::spec::{Family, Scenario};
-use crate::subnet::read_subnet;
+use crate::subnet::{read_subnet, subnet_by_ports};
+use crate::topology::whole_of;
 use crate::ways::way;
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
@@ -104,15 +105,17 @@ pub(crate) fn build(
         (None, _) => None,
     };
     if let (Some(subnet), Some(file)) = (&subnet, &files.subnet) {
-        subnet.check_wiring(topology).map_err(|difference| {
-            let advice = "the tables would lead elsewhere. Take this file as the network, with \
+        subnet
+            .check_wiring(&whole_of(scenario)?)
+            .map_err(|difference| {
+                let advice = "the tables would lead elsewhere. Take this file as the network, with \
                           family = \"ibnetdiscover\", or the tables of this network";
-            in_file(
-                file,
-                "network.routing.subnet",
-                &format!("{difference}; {advice}"),
-            )
-        })?;
+                in_file(
+                    file,
+                    "network.routing.subnet",
+                    &format!("{difference}; {advice}"),
+                )
+            })?;
     }
     let at = |error: RoutingError| SpecError::new("network.routing.tables", error.to_string());
     let mut tables = ForwardingTables::new(topology).map_err(at)?;
@@ -204,21 +207,20 @@ pub(crate) fn export(
     topology: &Topology,
     format: &str,
 ) -> Result<String, SpecError> {
-    let subnet = match (format, &scenario.network.topology) {
-        ("opensm-lfts", Family::Ibnetdiscover(network)) => Some(network.subnet()?),
-        ("opensm-lfts", _) => {
+    if format == "opensm-lfts" {
+        let Some((scenario, topology, subnet)) = subnet_by_ports(scenario, topology)? else {
             let found = "a network without LIDs and GUIDs";
             let allowed = "family = \"ibnetdiscover\", of whose subnet they are; or the format \
                            forwarding-tables";
             return Err(SpecError::value("network.family", found, allowed));
-        }
-        _ => None,
-    };
-    let tables = tables_of(scenario, topology)?;
-    match subnet {
-        Some(subnet) => write_opensm_tables(&tables, topology, &subnet)
-            .map_err(|error| SpecError::new("network.file", error.to_string())),
-        None if format == "virtual-channels" => Ok(write_channels(&tables)),
-        None => Ok(write_tables(&tables)),
+        };
+        let tables = tables_of(&scenario, &topology)?;
+        return write_opensm_tables(&tables, &topology, &subnet)
+            .map_err(|error| SpecError::new("network.file", error.to_string()));
     }
+    let tables = tables_of(scenario, topology)?;
+    Ok(match format {
+        "virtual-channels" => write_channels(&tables),
+        _ => write_tables(&tables),
+    })
 }

@@ -4,12 +4,13 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use odonata_network::routing::{AnyRouting, RoutingTask};
+use odonata_network::topology::infiniband::export::GuidError;
 use odonata_network::topology::{
     LeafSpine, anynet, edge_list, gml, graphml, infiniband, largest_dragonfly,
     largest_dragonfly_plus,
 };
 use odonata_network::verify::{Options, Verdict, VerifyError, verify_with};
-use odonata_network::{Peer, Routing, Topology};
+use odonata_network::{Peer, Routing, Subnet, Topology};
 use odonata_units::NodeId;
 use serde_json::{Value, json};
 
@@ -17,8 +18,8 @@ use crate::error::{Error, SpecError};
 use crate::forwarding;
 use crate::named_file::{in_file, read_file};
 use crate::routing::{build_routing, lanes, traffic_classes};
-use crate::spec::Scenario;
-use crate::subnet::read_subnet;
+use crate::spec::{Family, Scenario};
+use crate::subnet::{read_subnet, subnet_by_ports};
 use crate::tables::{Table, kind_code};
 use crate::topology::build_topology;
 
@@ -41,13 +42,12 @@ pub const EXPORT_FORMATS: [&str; 9] = [
 /// If the network cannot be built or has links that lead one way, or `format` is none of
 /// [`EXPORT_FORMATS`].
 pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
-    let write: fn(&Topology) -> String = match format {
-        "graphml" => graphml::export,
-        "edge-list" => edge_list::export,
-        "ibsim" => infiniband::export::ibsim,
-        "opensm-root-guids" => infiniband::export::root_guids,
-        "opensm-guid-routing-order" => infiniband::export::guid_routing_order,
-        "opensm-ids" => infiniband::export::ids,
+    type WithGuids = fn(&Topology, Option<&Subnet>) -> Result<String, GuidError>;
+    let for_opensm: Option<WithGuids> = match format {
+        "graphml" | "edge-list" | "ibsim" => None,
+        "opensm-root-guids" => Some(infiniband::export::root_guids),
+        "opensm-guid-routing-order" => Some(infiniband::export::guid_routing_order),
+        "opensm-ids" => Some(infiniband::export::ids),
         "opensm-lfts" | "forwarding-tables" | "virtual-channels" => {
             return forwarding::export(scenario, &build_topology(scenario)?, format);
         }
@@ -57,7 +57,9 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
         }
     };
     let topology = build_topology(scenario)?;
-    if let Some(node) = topology.lost_nodes().next() {
+    if let Some(node) = topology.lost_nodes().next()
+        && for_opensm.is_none()
+    {
         let message = format!(
             "node {node} is out of service, and no format of networks has such nodes: write the network \
              without failed or cut-off nodes and routers"
@@ -78,7 +80,25 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
             "circuits = \"unsteered\"",
         ));
     }
-    Ok(write(&topology))
+    let told = |error: GuidError| SpecError::new("network.file", error.to_string());
+    match (for_opensm, format) {
+        (Some(write), _) => {
+            let (by_ports, subnet) = match subnet_by_ports(scenario, &topology)? {
+                Some((_, by_ports, subnet)) => (by_ports, Some(subnet)),
+                None => (topology, None),
+            };
+            write(&by_ports, subnet.as_ref()).map_err(told)
+        }
+        (None, "graphml") => Ok(graphml::export(&topology)),
+        (None, "edge-list") => Ok(edge_list::export(&topology)),
+        (None, _) => {
+            let subnet = match &scenario.network.topology {
+                Family::Ibnetdiscover(network) => Some(network.subnet()?),
+                _ => None,
+            };
+            infiniband::export::ibsim(&topology, subnet.as_ref()).map_err(told)
+        }
+    }
 }
 
 /// What is cabled in an InfiniBand subnet, from the output of `ibnetdiscover` or OpenSM's

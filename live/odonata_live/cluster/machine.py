@@ -49,7 +49,7 @@ def machine_files(
     Raises:
         ClusterError: If a host is on no switch, or there are fewer than two.
     """
-    wanted = _wanted(topology.leaf_of_node if hosts is None else hosts, topology)
+    wanted = _wanted(topology.leaf_of_node if hosts is None else hosts, topology, "the topology")
     on_leaf: dict[str, list[str]] = defaultdict(list)
     for node, leaf in topology.leaf_of_node.items():
         if node in wanted:
@@ -134,9 +134,9 @@ def subnet_files(
     fabric = Topology(leaf_of, {})
     if hosts is None:
         hosts = list(leaf_of if topology is None else topology.leaf_of_node)
-    wanted = _wanted(hosts, fabric)
+    wanted = _wanted(hosts, fabric, source)
     if topology is not None:
-        _wanted(wanted, topology)
+        _wanted(wanted, topology, "the topology")
         together: dict[str, set[str]] = defaultdict(set)
         for host in wanted:
             together[topology.leaf_of_node[host]].add(leaf_of[host])
@@ -220,18 +220,21 @@ def _classes(scenario: str, subnet: str) -> Sequence[Mapping[str, Any]]:
     return found
 
 
-def _wanted(hosts: Iterable[str], topology: Topology) -> list[str]:
+def _wanted(hosts: Iterable[str], topology: Topology, source: str) -> list[str]:
     """Hosts once each.
 
     Raises:
-        ClusterError: If a host is on no switch, or there are fewer than two.
+        ClusterError: If a host is on no switch of `source`, or there are fewer than two.
     """
     wanted = list(dict.fromkeys(hosts))
     strangers = [host for host in wanted if host not in topology.leaf_of_node]
     if strangers:
+        known = list(topology.leaf_of_node)
+        several = "" if len(strangers) < len(wanted) else ": are these of two machines?"
         raise ClusterError(
-            f"{len(strangers):,} of {len(wanted):,} nodes are on no switch, such as "
-            f"{strangers[0]}; allowed: nodes that the topology names"
+            f"{source}: {len(strangers):,} of {len(wanted):,} nodes are on no switch there, such "
+            f"as {strangers[0]}; allowed: its {len(known):,} nodes, such as "
+            f"{known[0] if known else 'none'}{several}"
         )
     if len(wanted) < 2:
         raise ClusterError(f"found {len(wanted)} nodes; allowed: at least 2")

@@ -59,6 +59,8 @@ pub struct ForwardingTables {
     /// Output port, relative to the router's first, or [`NO_PORT`]. Shape: routers × nodes.
     ports: Vec<u16>,
     channels: ChannelTable,
+    /// Routers that are out of service, which need no table. Shape: routers.
+    lost_routers: Vec<bool>,
 }
 
 /// The virtual channel of every source and destination.
@@ -107,6 +109,7 @@ impl ForwardingTables {
             nodes,
             ports: vec![NO_PORT; topology.routers() * nodes],
             channels: ChannelTable::default(),
+            lost_routers: topology.lost_routers(),
         })
     }
 

@@ -485,6 +485,32 @@ impl Subnet {
         })
     }
 
+    /// Takes out of `ports`, the topology of the same switches with each port of a host as a node, what
+    /// does not work of this subnet's: cables and switches that `left` of its topology does not have, and
+    /// all ports of a host that it lacks though the host's switch works.
+    pub fn unplug(&self, left: &Topology, ports: &mut Topology) {
+        for (peer, left) in ports.peer.iter_mut().zip(&left.peer) {
+            if matches!(peer, Peer::Port(_)) && *left == Peer::Unconnected {
+                *peer = Peer::Unconnected;
+            }
+        }
+        for router in (0..left.routers()).map(RouterId::from_index) {
+            if left.is_lost_router(router) {
+                let own = ports.ports_of(router);
+                ports.peer[own].fill(Peer::Unconnected);
+            }
+        }
+        for (node, host) in (0..).map(NodeId).zip(&self.hosts) {
+            if left.is_lost(node) && !left.is_lost_router(RouterId(host.switch)) {
+                let further = host.further.iter().map(|at| (at.switch, at.switch_port));
+                for (switch, port) in further.chain([(host.switch, host.switch_port)]) {
+                    let at = ports.first_port[switch as usize] + port - 1;
+                    ports.peer[at as usize] = Peer::Unconnected;
+                }
+            }
+        }
+    }
+
     /// Whether the subnet is what `topology` is wired like: router and port for switch and port.
     ///
     /// # Errors

@@ -114,14 +114,6 @@ pub enum TableFileError {
         /// How many.
         channels: u32,
     },
-    /// A node that stands for several ports, of which the tables have the first alone.
-    #[error(
-        "host {name} has several ports; give network.interfaces = \"nodes\", which makes each a node"
-    )]
-    SeveralPorts {
-        /// The host.
-        name: String,
-    },
     /// A line that is none of the format.
     #[error("line {line}: found `{found}`; allowed: {allowed}")]
     Line {

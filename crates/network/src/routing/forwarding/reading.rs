@@ -150,11 +150,12 @@ pub fn write_tables(tables: &ForwardingTables) -> String {
 }
 
 /// `tables` as OpenSM's routing engine `file` (`--lfts_file`) reads them, and [`read_tables`]: with
-/// the LIDs of `subnet`, those of switches by shortest paths through what works of `topology`.
+/// the LIDs of `subnet`, each port of which is a node, and those of switches by shortest paths through
+/// what works of `topology`. What is out of service has no table, and no entry in others.
 ///
 /// # Errors
-/// If a LID is not known, a node stands for several ports, or packets use several virtual channels,
-/// for which that engine sets no service levels.
+/// If a LID is not known, or packets use several virtual channels, for which that engine sets no
+/// service levels.
 pub fn write_opensm_tables(
     tables: &ForwardingTables,
     topology: &Topology,
@@ -165,15 +166,14 @@ pub fn write_opensm_tables(
         return Err(TableFileError::SeveralChannels { channels });
     }
     nodes_by_lid(subnet)?;
-    if let Some(host) = subnet.hosts.iter().find(|host| !host.further.is_empty()) {
-        let name = host.name.clone();
-        return Err(TableFileError::SeveralPorts { name });
-    }
     let towards = towards_switches(topology);
     let mut text = String::new();
-    for (switch, router) in subnet.switches.iter().zip((0..).map(RouterId)) {
+    let switches = || subnet.switches.iter().zip((0..).map(RouterId));
+    let switches = || switches().filter(|&(_, router)| !topology.is_lost_router(router));
+    for (switch, router) in switches() {
         let mut entries = Vec::with_capacity(subnet.hosts.len() + subnet.switches.len());
-        for (host, node) in subnet.hosts.iter().zip((0..).map(NodeId)) {
+        let hosts = subnet.hosts.iter().zip((0..).map(NodeId));
+        for (host, node) in hosts.filter(|&(_, node)| !topology.is_lost(node)) {
             let port = match host.switch == router.0 {
                 true => Some(host.switch_port),
                 false => tables.port(router, node).map(|port| u32::from(port) + 1),
@@ -182,10 +182,10 @@ pub fn write_opensm_tables(
             let lid = host.lid.expect("checked above");
             entries.extend(port.map(|port| (lid, port, "Channel Adapter", guid, &host.name)));
         }
-        for (other, to) in subnet.switches.iter().zip(&towards) {
+        for (other, to) in switches() {
             let name = other.name.clone();
             let lid = other.lid.ok_or(TableFileError::NoLid { name })?;
-            let port = to[router.index()];
+            let port = towards[to.index()][router.index()];
             entries.extend(port.map(|port| (lid, port, "Switch", other.guid, &other.name)));
         }
         entries.sort_unstable_by_key(|&(lid, ..)| lid);
@@ -309,7 +309,8 @@ fn read_opensm(tables: &mut ForwardingTables, text: &str, subnet: &Subnet) -> Ch
             return Err(TableFileError::Twice { line, what });
         }
     }
-    match has_table.iter().position(|there| !there) {
+    let mut needed = has_table.iter().zip(&tables.lost_routers);
+    match needed.position(|(there, lost)| !there && !lost) {
         None => Ok(()),
         Some(missing) => {
             let switch = &subnet.switches[missing];

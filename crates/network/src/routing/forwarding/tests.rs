@@ -262,7 +262,7 @@ fn dumps(topology: &Topology, subnet: &Subnet, tables: &ForwardingTables) -> [St
 
 /// The subnet of a topology, with LIDs.
 fn subnet(topology: &Topology) -> Subnet {
-    let mut subnet = read_ibnetdiscover(&ibsim(topology)).unwrap();
+    let mut subnet = read_ibnetdiscover(&ibsim(topology, None).unwrap()).unwrap();
     for (lid, host) in (10..).zip(&mut subnet.hosts) {
         host.lid = Some(lid);
     }
@@ -461,6 +461,6 @@ fn guids_do_not_collide() {
     let (switches, hosts) = (switch_guid(RouterId(0)), host_guid(NodeId(0)));
     assert!(port_guid(NodeId(1 << 24)) < switches && hosts < switches);
     let topology = dragonfly(1, 2, 1, 3);
-    let text = ibsim(&topology);
+    let text = ibsim(&topology, None).unwrap();
     assert_eq!(text.matches("switchguid=").count(), topology.routers());
 }

@@ -393,7 +393,7 @@ fn the_list_of_opensm_says_the_same() {
 #[test]
 fn another_wiring_is_told_by_its_first_difference() {
     let ring = lattice(&[4], true, false);
-    let subnet = read_ibnetdiscover(&ibsim(&ring)).unwrap();
+    let subnet = read_ibnetdiscover(&ibsim(&ring, None).unwrap()).unwrap();
     assert_eq!(subnet.check_wiring(&ring), Ok(()));
     let reported = |topology: &Topology| subnet.check_wiring(topology).unwrap_err();
     assert!(
@@ -431,16 +431,29 @@ fn roots_are_the_top_of_a_tree_and_the_hub_of_others() {
         nodes: 8,
     };
     let tree = fat_tree(&shape);
-    let tops: Vec<String> = root_guids(&tree).lines().map(str::to_owned).collect();
+    let tops: Vec<String> = root_guids(&tree, None)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
     // Leaves, then the second level, then four at the top.
     assert_eq!(tree.routers(), 12);
     assert_eq!(
         tops,
         [8, 9, 10, 11].map(|top| format!("0x00000020000000{top:02x}"))
     );
-    assert_eq!(root_guids(&dragonfly(1, 2, 1, 3)).lines().count(), 1);
-    assert_eq!(ids(&tree).lines().nth(3), Some("0x0000002000000003 3"));
-    let order = guid_routing_order(&tree);
+    assert_eq!(
+        root_guids(&dragonfly(1, 2, 1, 3), None)
+            .unwrap()
+            .lines()
+            .count(),
+        1
+    );
+    assert_eq!(
+        ids(&tree, None).unwrap().lines().nth(3),
+        Some("0x0000002000000003 3")
+    );
+    let order = guid_routing_order(&tree, None).unwrap();
     assert_eq!(order.lines().count(), 8);
     assert_eq!(order.lines().nth(2), Some("0x0000001000000005"));
 }
@@ -450,7 +463,7 @@ proptest! {
 
     #[test]
     fn every_topology_comes_back_from_its_net_file(topology in any_topology()) {
-        let subnet = read_ibnetdiscover(&ibsim(&topology)).unwrap();
+        let subnet = read_ibnetdiscover(&ibsim(&topology, None).unwrap()).unwrap();
         prop_assert_eq!(subnet.check_wiring(&topology), Ok(()));
         let again = subnet.topology("again".into(), |kind, _| class(kind.name(), kind)).unwrap();
         prop_assert_eq!(again.peer, topology.peer);
