@@ -968,3 +968,20 @@ def test_a_proof_says_what_of_the_network_is_out_of_service(tmp_path: Path) -> N
     # One of nine groups is left, of eight nodes.
     assert done.returncode == 0 and "without 84 links, 32 routers, 64 nodes." in done.stdout
     assert "cannot be placed on what is left" in done.stdout and "at most 8" in done.stdout
+
+
+def test_a_refused_algorithm_is_told_those_that_take_what_is_left() -> None:
+    job = {"nodes": 8, "motif": {"kind": "all-to-all", "message": "8 B"}}
+    links = [{"groups": [0, 1]}]
+    with pytest.raises(ScenarioError, match=r"no global link joins group 0 to group 1") as refused:
+        odonata.run(scenario({**DRAGONFLY, "routing": "minimal"}, {"links": links}, **job))
+    assert "`ugal-l`" in str(refused.value) and '"shortest-path"' in str(refused.value)
+    for routing in ("valiant", "ugal-l"):
+        odonata.run(scenario({**DRAGONFLY, "routing": routing}, {"links": links}, **job))
+    # Of groups 0 to 8 only the last three are joined to the first.
+    links = [{"groups": [0, group]} for group in (1, 2, 3, 4, 5)]
+    links += [{"groups": [1, group]} for group in (6, 7, 8)]
+    with pytest.raises(ScenarioError, match=r"a third group that is joined to both") as refused:
+        odonata.run(scenario({**DRAGONFLY, "routing": "ugal-l"}, {"links": links}, **job))
+    # What is usual in the whole network fits no better.
+    assert "By default" not in str(refused.value)

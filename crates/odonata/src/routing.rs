@@ -250,14 +250,14 @@ pub(crate) fn traffic_classes(scenario: &Scenario) -> u8 {
 /// An algorithm that does not fit the network, with the one that does.
 fn unfit(error: &RoutingError, network: &Network) -> SpecError {
     let (mut found, usual) = (routing_error(error), network.topology.usual_routing());
-    if found.path == "network.routing.algorithm" && network.routing.algorithm() != usual {
-        let (family, usual) = (network.topology.name(), usual.name());
-        found.message +=
-            &format!(". By default a network of family \"{family}\" has routing = \"{usual}\"");
-    }
+    // What is usual in the whole network need not fit what is left of it.
     if network.failures != spec::Failures::default() {
         found.message += ". The network has failures: routing = \"shortest-path\", \"up-down\" and \
                           \"dfsssp\" take what is left of any network";
+    } else if found.path == "network.routing.algorithm" && network.routing.algorithm() != usual {
+        let (family, usual) = (network.topology.name(), usual.name());
+        found.message +=
+            &format!(". By default a network of family \"{family}\" has routing = \"{usual}\"");
     }
     found
 }

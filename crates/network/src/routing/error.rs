@@ -24,8 +24,9 @@ pub enum RoutingError {
     },
     /// Two groups have no global link between them.
     #[error(
-        "no global link joins group {from} to group {to}; routing over groups needs at least one \
-         for every pair. Use `shortest-path` routing for this network, or \
+        "no global link joins group {from} to group {to}: minimal paths over groups need one for \
+         every pair, and where algorithms take detours (`valiant`, `ugal-l`) a third group that is \
+         joined to both. Use `shortest-path` routing for this network, or \
          `paths = \"shortest-path\"`, or add the link"
     )]
     GroupsNotJoined {
