@@ -7,15 +7,16 @@ use odonata_network::routing::{
     AnyRouting, Forwarded, ForwardingKeys, ForwardingTables, RoutingError, RoutingTask,
     read_channels, read_tables, write_channels, write_opensm_tables, write_tables,
 };
-use odonata_network::{Routing, Topology};
+use odonata_network::{Routing, Subnet, Topology};
 use odonata_units::NodeId;
 use odonata_units::random::{Purpose, StreamKey};
 
 use crate::error::SpecError;
 use crate::named_file::{in_file, read_file};
-use crate::spec::{Family, Scenario};
-use crate::subnet::{read_subnet, subnet_by_ports};
-use crate::topology::whole_of;
+use crate::spec::{Failures, Family, Scenario};
+use crate::subnet::read_subnet;
+use crate::topology::families::Interfaces;
+use crate::topology::{build_topology, whole_of};
 use crate::ways::way;
 
 const TABLES: [&str; 3] = ["forwarding-tables.csv", "opensm-lfts.dump", "opensm.fdbs"];
@@ -45,6 +46,31 @@ pub fn parts_of_tables(path: &Path) -> Vec<PathBuf> {
 fn first_of(directory: &Path, names: &[&str]) -> Option<PathBuf> {
     let mut paths = names.iter().map(|name| directory.join(name));
     paths.find(|path| path.is_file())
+}
+
+/// A scenario's subnet as its manager has it, every port of an adapter by itself: a scenario of the
+/// whole, of `left` what works, and the ports. `None` for networks of other families.
+///
+/// # Errors
+/// As [`build_topology`].
+pub(crate) fn subnet_by_ports(
+    scenario: &Scenario,
+    left: &Topology,
+) -> Result<Option<(Scenario, Topology, Subnet)>, SpecError> {
+    let Family::Ibnetdiscover(network) = &scenario.network.topology else {
+        return Ok(None);
+    };
+    let mut whole = scenario.clone();
+    let mut of_ports = network.clone();
+    of_ports.interfaces = Interfaces::Nodes;
+    let ports = of_ports.subnet()?;
+    whole.network.topology = Family::Ibnetdiscover(of_ports);
+    // Classes of links are of hosts as the scenario has them; failures are in `left`.
+    whole.network.links.clear();
+    whole.network.failures = Failures::default();
+    let mut topology = build_topology(&whole)?;
+    network.subnet()?.unplug(left, &mut topology);
+    Ok(Some((whole, topology, ports)))
 }
 
 fn files(routing: &ForwardingKeys) -> Result<Files, SpecError> {

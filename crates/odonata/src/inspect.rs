@@ -19,7 +19,7 @@ use crate::forwarding;
 use crate::named_file::{in_file, read_file};
 use crate::routing::{build_routing, lanes, traffic_classes};
 use crate::spec::{Family, Scenario};
-use crate::subnet::{read_subnet, subnet_by_ports};
+use crate::subnet::read_subnet;
 use crate::tables::{Table, kind_code};
 use crate::topology::build_topology;
 
@@ -83,7 +83,7 @@ pub fn export(scenario: &Scenario, format: &str) -> Result<String, SpecError> {
     let told = |error: GuidError| SpecError::new("network.file", error.to_string());
     match (for_opensm, format) {
         (Some(write), _) => {
-            let (by_ports, subnet) = match subnet_by_ports(scenario, &topology)? {
+            let (by_ports, subnet) = match forwarding::subnet_by_ports(scenario, &topology)? {
                 Some((_, by_ports, subnet)) => (by_ports, Some(subnet)),
                 None => (topology, None),
             };
