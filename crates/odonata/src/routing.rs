@@ -108,15 +108,12 @@ impl RunPart {
             let mut others = self.otherwise.iter();
             others.find_map(|left| in_order(left).ok()).ok_or(error)
         })?;
-        let last = self.otherwise.last();
-        Ok(
-            match (built, last.map(|last| AnyRouting::new(last, spec))) {
-                (AnyRouting::Tabled(own), Some(Ok(AnyRouting::Tabled(last)))) => {
-                    AnyRouting::Tabled(own.completed_by(&last))
-                }
-                (own, _) => own,
-            },
-        )
+        Ok(match (built, self.otherwise.last().map(in_order)) {
+            (AnyRouting::Tabled(own), Some(Ok(AnyRouting::Tabled(last)))) => {
+                AnyRouting::Tabled(own.completed_by(&last))
+            }
+            (own, _) => own,
+        })
     }
 }
 
